@@ -213,6 +213,10 @@ class _aminmax_result(NamedTuple):
     min: Tensor
     max: Tensor
 
+class _frexp_result(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
 class _cummax_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -224,10 +228,6 @@ class _cummin_result(NamedTuple):
 class _slogdet_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
-
-class _frexp_result(NamedTuple):
-    mantissa: Tensor
-    exponent: Tensor
 
 class _sort_result(NamedTuple):
     values: Tensor

@@ -29,5 +29,6 @@ def renew_in_child(namespace: dict[str, Any], **makers: Callable[[], Any]) -> No
         os.register_at_fork(after_in_child=lambda: namespace.update({name: make() for name, make in makers.items()}))
 
 
-making = threading.RLock()  # one thread at a time makes what an op makes on first use: its functions, its node's class
+# One thread at a time makes what an op makes on first use: its functions, its node's class.
+making = threading.RLock()
 renew_in_child(globals(), making=threading.RLock)

@@ -22,7 +22,8 @@ from .ops import FUNCTIONS
 from .overrides.active_overrides import among_arrays, numpy_kind
 from .pytree import tree_flatten, tree_unflatten
 
-_UNROLLED = 8  # steps up to which a loop is traced step by step: what is next to one another is computed together
+# Up to so many steps, a loop is traced step by step, so that neighbouring ops are fused.
+_UNROLLED = 8
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 

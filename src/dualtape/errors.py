@@ -106,12 +106,13 @@ _RAW = re.compile(
     "has no attribute|object is not|object cannot be|not supported between|unsupported operand|must be real number"
     "|to unpack|index out of range|by zero|object can't be|can't multiply"
 )  # what Python itself says
+# What NumPy says of its own arguments, and Python of those of its functions.
 _NUMPYS = re.compile(
     "out of bounds for a(xis|rray)|invalid index to scalar|too many indices for array|boolean index did not match"
     "|cannot do a non-empty take|only integers, slices|dimensional array given|shape mismatch: (value|indexing)"
     "|did not contain a loop|could not be promoted|Cannot cast|cannot convert float|signed integer is"
     "|too large to convert|too big to convert|failed for .* argument|is shorter than argument"
-)  # what NumPy says of its own arguments, and Python of those of its functions
+)
 _NAMED = re.compile(r"(?!axis|source|destination)[\w.]+(\(\))?: ")  # an error that says whose it is
 _INDEXING = ("index", "index_put", "index_put_", "__getitem__", "__setitem__")  # whose errors are IndexErrors
 UNWORDED = (

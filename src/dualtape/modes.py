@@ -126,7 +126,8 @@ class Mode:
     plain: bool
     quick: bool
     no_grad: Mode | None  # the same without grad, once it was asked for
-    unhooked: Mode | None  # the same without hooks on saved tensors, once it was asked for
+    # The same mode without hooks on saved tensors, once it was asked for.
+    unhooked: Mode | None
 
     def replace(self, **changes: Any) -> Mode:
         """Return a copy with some settings changed."""

@@ -798,3 +798,32 @@ def test_generalized_pareto_at_its_end_has_finite_gradients() -> None:
     assert end.tolist() == [2.0, 1.0, math.inf, math.inf]
     (slope,) = dt.autograd.grad(end.sum(), concentration)
     assert slope.tolist() == [4.0, 1.0, 0.0, 0.0]  # of -1 / concentration, which is where the support ends
+
+
+def test_a_family_written_for_pytorch_has_its_entropy_and_divergence_from_its_log_normaliser() -> None:
+    class Coin(D.ExponentialFamily):
+        _mean_carrier_measure = 0
+
+        def __init__(self, logit) -> None:
+            self.logit = dt.tensor(logit)
+            super().__init__(validate_args=False)
+
+        @property
+        def _natural_params(self):
+            return (self.logit,)
+
+        def _log_normalizer(self, x):
+            return dt.nn.functional.softplus(x)
+
+    p, q = (D.Bernoulli(logits=dt.tensor(x)) for x in (0.3, -1.0))
+    dt.testing.assert_close(Coin(0.3).entropy(), p.entropy())
+    dt.testing.assert_close(D.kl_divergence(Coin(0.3), Coin(-1.0)), D.kl_divergence(p, q))
+
+
+def test_a_subclass_with_another_constructor_says_that_it_needs_its_own_expand() -> None:
+    class Shifted(D.Normal):
+        def __init__(self, by) -> None:
+            super().__init__(by, 1.0)
+
+    with pytest.raises(NotImplementedError, match="expand of its own"):
+        Shifted(2.0).expand((3,))

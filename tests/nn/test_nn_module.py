@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import gc
 import pickle
 import warnings
+from typing import Any
 
 import pytest
 
@@ -422,3 +425,24 @@ def test_data_parallel_in_one_process_is_the_module_itself():
     assert dt.equal(outer(dt.ones(3, 2)), inner(dt.ones(3, 2)))
     with pytest.raises(NotImplementedError, match="DistributedDataParallel"):
         dt.nn.parallel.DataParallel(inner, device_ids=[0, 1])
+
+
+_loaded: list[Any] = []
+
+
+def _note(module: Any, *rest: Any) -> None:
+    _loaded.append(module)
+
+
+def test_a_hook_before_loading_gets_the_module_that_loads_also_in_copies() -> None:
+    layer = dt.nn.Linear(2, 2)
+    layer.register_load_state_dict_pre_hook(_note)
+    for each in (layer, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        _loaded.clear()
+        each.load_state_dict(layer.state_dict())
+        assert len(_loaded) == 1 and _loaded[0] is each
+    (hook,) = layer._load_state_dict_pre_hooks.values()
+    del layer
+    gc.collect()
+    with pytest.raises(RuntimeError, match="a module that is gone"):
+        hook({})

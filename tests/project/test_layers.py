@@ -46,7 +46,7 @@ UPWARDS = {
     ("nn.modules.module", "compiler"): "module.compile()",
     ("settings", "compiler.native.threads"): "kernels have threads of their own",
     ("ops.families.gathering", "sparse.coo"): "gather(sparse_grad=True) gives a sparse gradient",
-    ("ops.families.nn", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",
+    ("ops.families.embedding", "sparse.coo"): "embedding(sparse=True) gives a sparse gradient",
     ("overrides.subclass", "overrides.dispatch"): "a mode below autograd is asked where one above it declined",
     ("overrides.subclass", "ops.table"): "the default __torch_function__ gives results their class by the alias op",
     ("overrides.active_overrides", "overrides.dispatch"): "what no op is beneath asks __torch_dispatch__ itself",

@@ -10,6 +10,10 @@ class _aminmax_result(NamedTuple):
     min: Tensor
     max: Tensor
 
+class _frexp_result(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
 class _cummax_result(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -21,10 +25,6 @@ class _cummin_result(NamedTuple):
 class _slogdet_result(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
-
-class _frexp_result(NamedTuple):
-    mantissa: Tensor
-    exponent: Tensor
 
 class _sort_result(NamedTuple):
     values: Tensor

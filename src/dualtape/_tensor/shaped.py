@@ -212,8 +212,17 @@ def _number(name: str, value: Any) -> Any:
 
 
 def _like(
-    make: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, order: Any, fill: tuple = ()
+    make: Any,
+    input: Tensor,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    order: Any,
+    fill: tuple = (),
 ) -> Tensor:
+    if layout is not None:
+        plain_memory(layout)
     if not isinstance(input, Tensor):
         if not is_array(input):
             raise TypeError(
@@ -267,9 +276,7 @@ def zeros_like(
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
-    if layout is not None:
-        plain_memory(layout)
-    return _like(np.zeros_like, input, dtype, device, requires_grad, memory_format)
+    return _like(np.zeros_like, input, dtype, layout, device, requires_grad, memory_format)
 
 
 def ones_like(
@@ -289,9 +296,7 @@ def ones_like(
     >>> dt.ones_like(dt.zeros(2))
     tensor([1., 1.])
     """
-    if layout is not None:
-        plain_memory(layout)
-    return _like(np.ones_like, input, dtype, device, requires_grad, memory_format)
+    return _like(np.ones_like, input, dtype, layout, device, requires_grad, memory_format)
 
 
 def empty_like(
@@ -311,9 +316,7 @@ def empty_like(
     >>> dt.empty_like(dt.zeros(2)).shape
     dualtape.Size([2])
     """
-    if layout is not None:
-        plain_memory(layout)
-    return _like(np.empty_like, input, dtype, device, requires_grad, memory_format)
+    return _like(np.empty_like, input, dtype, layout, device, requires_grad, memory_format)
 
 
 def full_like(
@@ -334,9 +337,7 @@ def full_like(
     >>> dt.full_like(dt.zeros(2), 3)
     tensor([3., 3.])
     """
-    if layout is not None:
-        plain_memory(layout)
-    return _like(np.full_like, input, dtype, device, requires_grad, memory_format, (fill_value,))
+    return _like(np.full_like, input, dtype, layout, device, requires_grad, memory_format, (fill_value,))
 
 
 _LARGEST = 2**62  # a bound up to which there is no question of fitting

@@ -64,7 +64,8 @@ def for_version(api_version: str | None) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "special":  # SciPy, which a program without special functions does not load
+    # This loads SciPy, which a program without special functions does not need.
+    if name == "special":
         return import_module(".special", __name__)
     raise errors.missing(__name__, name, __all__, "these are the names of the array API standard")
 

@@ -30,7 +30,8 @@ def _reduced(op: Callable, x: Tensor, axis: Any, keepdims: bool, **more: Any) ->
     if axis is None and not keepdims:
         return op(x, **more)
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    if not axes:  # of no axis: each element is all there is; PyTorch takes () for all axes
+    # Without an axis, each element is a result of its own; PyTorch takes () for all axes.
+    if not axes:
         return op(x.unsqueeze(-1), -1, **more)
     return op(x, axes, keepdim=keepdims, **more)
 

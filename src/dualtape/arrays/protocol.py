@@ -42,7 +42,8 @@ def as_array(value: Any) -> Any:
     if isinstance(value, (np.generic, bool, int, float, complex)):
         return np.asarray(value)
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
-        return np.asarray(value)  # subclasses such as np.matrix and masked arrays have other operators
+        # Subclasses such as np.matrix and masked arrays have other operators.
+        return np.asarray(value)
     settle = getattr(value, "settle", None)
     return value if settle is None else settle()  # a kind that computes with more digits than it keeps
 
@@ -70,7 +71,8 @@ def zeros(shape: tuple, dtype: Any, like: Any) -> Any:
     """Return zeros of the same kind of array as ``like``."""
     if type(like) is np.ndarray or isinstance(like, np.generic):
         return np.zeros(shape, dtype) if dtype is not BFLOAT16 else cast(np.zeros(shape, np.float32), BFLOAT16)
-    if dtype is BFLOAT16:  # NumPy would refuse it before it asks whose array it is to be like
+    # NumPy would refuse the dtype before it asks which array the new one is to be like.
+    if dtype is BFLOAT16:
         module = module_of(like)
         if module is np:  # ``like`` is a tensor
             return cast(np.zeros(shape, np.float32, like=like), BFLOAT16)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .engine import GraphTask
 
 ndarray = np.ndarray
-_accumulation = threading.Lock()  # one addition to a leaf's gradient at a time, from whatever thread
+# Additions to leaves' gradients happen one at a time, whatever thread they come from.
+_accumulation = threading.Lock()
 renew_in_child(globals(), _accumulation=threading.Lock)
 
 
@@ -60,7 +61,8 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
     if variable is None:
         variable = node.variable  # which raises
     if variable._view is not None:
-        edge_of(variable)  # what its base was written since, and requires grad: then it is no leaf any more
+        # If the base was written since and requires grad, this view is no leaf any more.
+        edge_of(variable)
     if variable._edge is not None and buffer[0] is not None:
         raise errors.moved_leaf()
     if variable._extra is not None or node._extra is not None:
@@ -129,9 +131,12 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
     else:
         counter = held._shared_counter
         try:
-            counter[0] += 1  # first: an interrupt may find a write counted that was not done, never one not counted
+            # The count comes first: after an interrupt, a write may be counted that was not done, but none is
+            # uncounted.
+            counter[0] += 1
             np.add(held._array, buffer[0], out=held._array, casting="same_kind")
-        except TypeError:  # one of them is no array, or they have dtypes that NumPy does not add
+        except TypeError:
+            # One of them is no array, or NumPy does not add their dtypes.
             counter[0] -= 1
             variable._grad = added(held, buffer[0])
 

@@ -96,7 +96,8 @@ class Anomaly:
             parent = None if extra is None else extra.parent
         text = "\n\n".join(lines)
         error.add_note(text)
-        with contextlib.suppress(UserWarning):  # where warnings are errors, it must not take the place of this one
+        # Where warnings are errors, this one must not replace the error that it belongs to.
+        with contextlib.suppress(UserWarning):
             warn(text, UserWarning)
 
     def look(self, node: Node, arrived: list, grads: Any) -> None:

@@ -211,7 +211,8 @@ def _run(roots: Sequence[tuple[Edge, Any]], task: GraphTask, outer: GraphTask | 
                 restore_fp_errors(before)
         finally:
             now = modes._set(mode).old_value
-            if now is not inside:  # hooks may switch anomaly mode; their other modes end here, as in PyTorch
+            # Hooks may switch anomaly mode; other modes that they enter end here, as in PyTorch.
+            if now is not inside:
                 modes.keep_anomaly(now, mode)
 
 
@@ -225,7 +226,8 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     reached, joins, everything = reach(task.roots, task.targets)
     task.reached = reached
     wanted = task.wanted = None if everything else reached  # formulas whose result nobody waits for are not run
-    if not everything and task.captures is None:  # backward(inputs=...) runs their own nodes, too, as PyTorch does
+    # As in PyTorch, backward(inputs=...) also runs the nodes of the inputs themselves.
+    if not everything and task.captures is None:
         reached.update({node: True for node in task.targets or () if node in reached and type(node) is not leaf})
     record, anomaly, profiler = task.record, task.anomaly, task.profiler
     usual = anomaly is None and profiler is None and not (record and active_overrides)
@@ -239,10 +241,10 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     held: Any
     state: Any
     ready: list[tuple[int, Node, Any]] = []  # a heap, the youngest first
-    accumulators: list[
-        tuple[Node, list]
-    ] = []  # leaves: they go before all others, in the order in which they got ready
-    only: Any = None  # the youngest node that is ready, if it is younger than all in the heap: a chain needs no heap
+    # Leaves go before all other nodes, in the order in which they became ready.
+    accumulators: list[tuple[Node, list]] = []
+    # The youngest ready node, if it is younger than all in the heap: a chain needs no heap.
+    only: Any = None
     complete: Any = None  # its gradient
     if len(roots) == 1:
         edge, grad = roots[0]

@@ -384,7 +384,8 @@ class _Check:
 def _central_difference(
     values: Callable[[], list[np.ndarray]], tensor: Tensor, direction: np.ndarray, eps: float
 ) -> list[np.ndarray]:
-    data = tensor.data  # shares the memory but not the version: graphs that saved the input stay valid
+    # The alias shares the memory but not the version: graphs that saved the input stay valid.
+    data = tensor.data
     origin = _numpy(tensor)
     before = _tensor_like(tensor, origin)
     array, original, absent = data._array, before._array, isinstance(data._array, Absent)

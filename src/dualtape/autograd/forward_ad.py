@@ -130,7 +130,8 @@ class dual_level(ModeContext):
         assert self._entered, "a level is left that was not entered"
         inside, outside = self._entered[-1]
         del self._entered[-1]
-        now = modes._set(outside).old_value  # as in ModeContext: before anything that an interrupt could keep from it
+        # As in ModeContext, the modes are restored first: an interrupt could keep a later statement from running.
+        now = modes._set(outside).old_value
         assert inside is not None
         mine = inside.levels[-1]
         try:
@@ -319,7 +320,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         raise RuntimeError(f"Invalid level given to unpack_dual: {level}; {len(levels)} are open, numbered from 0")
     chosen = levels[-1 if level is None else level]
     primal, found = unpacked(tensor, levels, chosen) if modes.current().forward else (tensor, None)
-    if primal is tensor:  # it has no tangent, and a tangent that is written to its primal is not to be its own
+    # The primal has no tangent here, and a tangent that is written to it must not become its own.
+    if primal is tensor:
         with _only(tuple(other for other in levels if other is not chosen)):
             primal = tensor.view_as(tensor)
         set_tangent(primal, chosen, STILL)

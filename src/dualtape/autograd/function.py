@@ -48,11 +48,13 @@ class FunctionCtx(Node):
     )
 
     _selective = False
-    _cls: Any  # the Function; each has a subclass of its own as the class of its nodes
+    # The Function; each has a subclass of its own as the class of its nodes.
+    _cls: Any
     needs_input_grad: tuple
     _arguments: tuple  # how the arguments were nested, _TENSOR where a tensor was
     _results: Any  # the same for the results
-    _sparse_zeros: dict[int, Tensor]  # for each result of a sparse layout, zeros of that layout; unset without one
+    # For each result of a sparse layout, zeros of that layout; unset if there is none.
+    _sparse_zeros: dict[int, Tensor]
 
     def __init__(self) -> None:
         self._to_save: tuple | None = None
@@ -194,7 +196,8 @@ class FunctionCtx(Node):
             given = (list(given),)
             filled = rest = None  # type: ignore[assignment]
             if modes.current().anomaly is None and (self._extra is None or not self._extra.post_hooks):
-                grads.clear()  # nobody else looks at them: they go as soon as backward drops them
+                # Nothing else reads the gradients: they are freed as soon as backward drops them.
+                grads.clear()
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
         return self._arranged(backward(self, *given), record, iter(edges))
 
@@ -274,9 +277,12 @@ class _Marker:
         return "<tensor>"
 
 
-_TENSOR = _Marker()  # stands where a tensor was, in the remembered structure of arguments and results
-_GIVEN_AWAY = ((None, False, 0),)  # in the place of saved tensors that only who read them still has
-_NO_TENSOR = ((), np.dtype("f4"))  # what a node says of an output that is no tensor; no gradient ever comes there
+# Stands for a tensor in the remembered structure of arguments and results.
+_TENSOR = _Marker()
+# Replaces saved tensors that were given away: only who read them still holds them.
+_GIVEN_AWAY = ((None, False, 0),)
+# The shape and dtype of an output that is no tensor; it never gets a gradient.
+_NO_TENSOR = ((), np.dtype("f4"))
 
 
 _NO_BACKWARD = (
@@ -361,8 +367,10 @@ class Function:
     """
 
     generate_vmap_rule = False
-    boxed_grads_call = False  # whether backward gets its gradients as one list, which nothing else holds
-    clear_saved_tensors_on_access = False  # whether ctx.saved_tensors gives them away: it can then be read once
+    # Whether backward gets its gradients as one list, to which nothing else holds a reference.
+    boxed_grads_call = False
+    # Whether ctx.saved_tensors gives its tensors away, so that it can be read once.
+    clear_saved_tensors_on_access = False
     _backward_cls: type[FunctionCtx]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

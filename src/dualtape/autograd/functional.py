@@ -28,6 +28,9 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 FORWARD, REVERSE = "forward-mode", "reverse-mode"
 
 
+# What must be true if the vector is left out.
+_ONE_INPUT = "the input to the user-provided function is a single Tensor with a single element"
+
 # --- products with vectors ------------------------------------------------------------------------
 
 
@@ -98,13 +101,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     _, points = _tensors(inputs, "inputs", "jvp")
     with enable_grad():
         x = _inward(points, create_graph)
-        direction = _vector(
-            v,
-            x,
-            create_graph,
-            "jvp",
-            "the input to the user-provided function is a single Tensor with a single element",
-        )
+        direction = _vector(v, x, create_graph, "jvp", _ONE_INPUT)
         several_out, outputs = _run(func, x, "jvp", strict)
         moved = _push(outputs, x, direction, strict, create_graph, "output")
         found = _filled(moved, outputs, strict, create_graph, "jacobian", "jacobian")
@@ -131,20 +128,9 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> dt.autograd.functional.vhp(lambda x: (x ** 3).sum(), dt.tensor([1.0, 2.0]), dt.tensor([1.0, 1.0]))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    several, points = _tensors(inputs, "inputs", "vhp")
-    with enable_grad():
-        x = _inward(points, create_graph)
-        weights = _vector(
-            v,
-            x,
-            create_graph,
-            "vhp",
-            "the input to the user-provided function is a single Tensor with a single element",
-        )
-        output = _run_scalar(func, x, "vhp", strict)
-        found = _vjp(_gradient(output, x, strict), x, weights, create_graph)
-        found = _filled(found, x, strict, create_graph, "jacobian", "hessian")
-    return _outward([output], False, create_graph), _outward(found, several, create_graph)
+    return _with_hessian(
+        "vhp", func, inputs, v, create_graph, strict, lambda slope, x, v: _vjp(slope, x, v, create_graph)
+    )
 
 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -169,19 +155,28 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     >>> dt.autograd.functional.hvp(lambda x: x[0] ** 2 * x[1], dt.tensor([1.0, 3.0]), dt.tensor([1.0, 0.0]))
     (tensor(3.), tensor([6., 2.]))
     """
-    several, points = _tensors(inputs, "inputs", "hvp")
+    return _with_hessian(
+        "hvp",
+        func,
+        inputs,
+        v,
+        create_graph,
+        strict,
+        lambda slope, x, v: _push(slope, x, v, strict, create_graph, "jacobian"),
+    )
+
+
+def _with_hessian(
+    name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, product: Callable
+) -> tuple:
+    """Return the value of a scalar function, and ``product(gradient, inputs, v)``."""
+    several, points = _tensors(inputs, "inputs", name)
     with enable_grad():
         x = _inward(points, create_graph)
-        direction = _vector(
-            v,
-            x,
-            create_graph,
-            "hvp",
-            "the input to the user-provided function is a single Tensor with a single element",
-        )
-        output = _run_scalar(func, x, "hvp", strict)
-        moved = _push(_gradient(output, x, strict), x, direction, strict, create_graph, "jacobian")
-        found = _filled(moved, x, strict, create_graph, "jacobian", "hessian")
+        vector = _vector(v, x, create_graph, name, _ONE_INPUT)
+        output = _run_scalar(func, x, name, strict)
+        found = product(_gradient(output, x, strict), x, vector)
+        found = _filled(found, x, strict, create_graph, "jacobian", "hessian")
     return _outward([output], False, create_graph), _outward(found, several, create_graph)
 
 

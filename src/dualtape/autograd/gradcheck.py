@@ -208,7 +208,8 @@ def gradgradcheck(
     func, inputs = _from_arrays(func, _as_tuple(inputs))
     func, inputs = _dense_check(func, inputs, masked)
     outputs = _requiring_grad(func(*inputs))
-    if not outputs:  # then neither are there gradients: the function has to be constant
+    # Without outputs there are no gradients: the function has to be constant.
+    if not outputs:
         return gradcheck(
             func, inputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, progress=progress
         )

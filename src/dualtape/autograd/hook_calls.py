@@ -102,7 +102,8 @@ def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
 def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
     """Run a node's post-hooks on the gradients it produced."""
     hooks = tuple(node._extra.post_hooks.values())
-    if hooks:  # they see gradients as the next nodes get them: summed over what was broadcast, and cast
+    # Hooks see gradients as the next nodes get them: cast, and summed over broadcast dimensions.
+    if hooks:
         fitted = fit_recorded if task.record else fit
         grads = [
             grad if edge is None or grad is None else fitted(grad, edge[0]._outputs[edge[1]], node)

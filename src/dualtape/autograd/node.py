@@ -22,7 +22,8 @@ from .versions import describe
 if TYPE_CHECKING:
     from .._tensor.tensor import Tensor
 
-Edge = tuple  # (node, output number); to a leaf's accumulator: (accumulator, 0, leaf)
+# (node, output number); to a leaf's accumulator: (accumulator, 0, leaf).
+Edge = tuple
 
 next_sequence = itertools.count().__next__
 
@@ -46,7 +47,8 @@ class Node:
     _seq: int
     _saved: Any
     _extra: NodeExtra | None
-    _selective = True  # whether hooks see only the gradients that the backward asked for
+    # Whether hooks see only the gradients that the backward asked for.
+    _selective = True
     _holds = True  # whether there is something saved to release
 
     @property

@@ -49,7 +49,8 @@ def reach(roots: Sequence[Node], targets: Collection[Node] | None) -> tuple[dict
                     else:
                         joins[child] = joined(child, 2)
         return seen, joins, True
-    oldest = -1  # an edge leads to an older node always: nodes older than every target need no visit
+    # An edge always leads to an older node: nodes older than every target need no visit.
+    oldest = -1
     for node in targets:
         if node._seq < oldest or oldest < 0:
             oldest = node._seq

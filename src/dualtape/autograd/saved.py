@@ -161,11 +161,11 @@ class SavedVariable:
         self.hooks: tuple[Callable, Callable] | None = None
         self.packed: Any = None
         self._node = None if node is None else weakref.ref(node)
-        self._origin: Any = None  # once packed: where the gradient of an unpacked input goes; a leaf is kept itself
+        # Of a packed input: where the gradient of the unpacked value goes. A leaf is kept itself.
+        self._origin: Any = None
         self._tangents: Any = None  # once packed, in forward mode
-        self._own = (
-            False  # an output that was packed as it is: its entry is kept, without history, so that there is no cycle
-        )
+        # Whether an output was packed unchanged: its entry is then kept without history, so that there is no cycle.
+        self._own = False
 
     def is_none(self) -> bool:
         """Return whether nothing is saved here: the node was given None."""

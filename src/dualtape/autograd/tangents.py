@@ -42,7 +42,8 @@ class ForwardLevel:
         self.loose = loose
         self.transform = transform
         self._held: deque[weakref.ref] = deque()  # what has tangents here
-        self._room = 100  # with more than so many held, those that are gone are looked for
+        # With more tangents than this, those whose tensors are gone are removed.
+        self._room = 100
         self._inside: tuple[modes.Mode, modes.Mode] | None = None
 
     def hold(self, tangents: Tangents) -> None:
@@ -88,9 +89,8 @@ class Tangents(dict):
 
     # where the tangent of a view is no view of its base's: it was given by make_dual
     apart: frozenset[ForwardLevel] = frozenset()
-    roots: dict[ForwardLevel, tuple[Tensor, Step]] | None = (
-        None  # the tensor without tangent that this is a view of, and the way from there
-    )
+    # The tensor without a tangent that this is a view of, and the view steps from there.
+    roots: dict[ForwardLevel, tuple[Tensor, Step]] | None = None
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__  # it is the set of one tensor, whatever is in it

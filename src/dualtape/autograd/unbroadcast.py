@@ -59,7 +59,8 @@ def fit(grad: Any, meta: tuple, node: Any) -> Any:
     return grad
 
 
-_ways: dict[tuple, tuple] = {}  # (from shape, to shape): axes to sum over, and whether the result needs its shape
+# (from shape, to shape): the axes to sum over, and whether the result needs to be reshaped.
+_ways: dict[tuple, tuple] = {}
 
 
 def _summed(grad: np.ndarray, shape: tuple, node: Any) -> Any:

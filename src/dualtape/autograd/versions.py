@@ -12,9 +12,9 @@ from typing import Any
 
 Counter = list  # [int, tuple | None]
 
-_files: dict[
-    str, bool
-] = {}  # whether a file is this package's, as far as they were met: a string knows its hash, a code object computes it
+# Whether a file is this package's. The key is the file's name: a string keeps its hash, a code object computes it each
+# time.
+_files: dict[str, bool] = {}
 _PACKAGE = __name__.partition(".")[0] + "."
 
 
@@ -27,7 +27,8 @@ class Untracked(list):
         pass
 
 
-UNTRACKED = Untracked([0, None])  # one for all: a tensor is an inference tensor if this is its counter
+# One for all: a tensor is an inference tensor if this is its counter.
+UNTRACKED = Untracked([0, None])
 
 
 def caller(depth: int = 1) -> tuple | None:
@@ -63,7 +64,8 @@ def bump(counter: Counter) -> None:
     """Count one write to the memory of ``counter``."""
     counter[0] += 1
     try:
-        frame = _frame(2)  # who calls this is of this package; to ask for its frame, too, would double the price
+        # The caller's frame is in this package, and looking at it too would double the cost.
+        frame = _frame(2)
     except ValueError:  # it was called by no Python code
         counter[1] = None
         return

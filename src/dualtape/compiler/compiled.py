@@ -30,10 +30,13 @@ from .replay import Mismatch, Raised
 from .specialization import Refusal, Specialization, Unfinished, trace
 
 _tracing = threading.RLock()  # tensors have other arrays during a traced run: one at a time
-_LIMIT = 8  # specializations of one function for arguments of the same shapes
-_AGAIN = 2  # calls that may change Python objects before others are traced
+# The most specializations of one function for arguments of the same shapes.
+_LIMIT = 8
+# So many calls may change Python objects before other calls are traced.
+_AGAIN = 2
 _KEPT = 256  # shapes whose programs are kept
-_SHAPES = 64  # shapes from which on a new one is traced when it comes again; that are traced at all with dynamic=False
+# From so many shapes on, a new one is traced only when it comes again; with dynamic=False no more are traced.
+_SHAPES = 64
 _REMEMBERED = 4096  # shapes that have come once
 _MUCH = 1 << 25  # bytes of a program, whose traced run has left as many free
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()

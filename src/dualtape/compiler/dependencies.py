@@ -193,16 +193,19 @@ class Dependencies:
         self._chains: dict[types.CodeType, list[Chain]] = {}
         # Libraries' modules that are more than the beginning of a name with dots: code may ask them for any name.
         self._escaped: set[str] = set()
-        self.may_ask_for_entropy = False  # by a generator that is made with a seed that only the run knows
+        # Set by a generator whose seed is known only at run time.
+        self.may_ask_for_entropy = False
         self._asks_classes = False  # whether a class is met that others can be registered with
         self._decimals = False
         self._writes_text = False  # whether there is code that may ask for the text of an array
         self._builtins: dict[int, tuple[dict, set[str]]] = {}  # by dictionary: those that are used
         self._stored: set[str] = set()  # attributes that are set
         self.every_name = False
-        self._catches = False  # whether there is code that goes on where an attribute is missing
+        # Whether there is code that continues where an attribute is missing.
+        self._catches = False
         self.compares = False  # whether there is code that asks whether two things are one
-        while True:  # until no code is found that was not known: its names lead to more
+        # Repeated until no new code is found: the names in new code lead to more.
+        while True:
             known = len(self._codes), self.every_name, len(self._escaped)
             self.found: list[Dependency] = []
             self._seen: dict[int, Any] = {}
@@ -657,7 +660,8 @@ def only_computes(function: Any) -> bool:
     """Return whether a function cannot change anything that it reaches: numbers, tensors, functions like itself."""
     try:
         around = Dependencies(function, [])
-    except Exception:  # whatever cannot be followed, for whatever reason, may change something
+    except Exception:
+        # Anything that cannot be followed, for whatever reason, may change something.
         return False
     stores = any([i.opname in STORES for code in around._codes for i in dis.get_instructions(code)])
     return not stores and all(

@@ -118,7 +118,8 @@ class Guard:
         names: dict[str, str] = {}
         named: dict[int, str] = {}
         objects: dict[int, str] = {}
-        empty: dict[str, list[str]] = {}  # by object: containers that nothing is in, of which modules have many
+        # Empty containers by object: modules have many of them.
+        empty: dict[str, list[str]] = {}
         left: list[str] = []
         for k, (input_index, number_type) in self.numbers.items():
             held = f"t{k}"
@@ -240,7 +241,8 @@ class Guard:
         ]
         for dependency in self.dependencies:
             if any([path in dependency.source for path in grads]):
-                continue  # gradients are set by programs, and set again by what replays them
+                # Gradients are set by programs, and set again by the replay.
+                continue
             try:
                 now = eval(dependency.source, space)
             except (AttributeError, KeyError, IndexError, TypeError, ValueError):
@@ -449,7 +451,8 @@ def _value_checks(name: str, value: Any, content: Any, space: dict) -> list[str]
         return [f"if type({name}) is not {held}t or {members} != {held}: return None"]
     if isinstance(value, (list, tuple, deque)):
         return [f"if type({name}) is not {held}t or len({name}) != {len(value)}: return None"]
-    if isinstance(value, types.MethodType):  # made at each look; its function and its object have their own checks
+    # A method is made at each access; its function and its object have their own guards.
+    if isinstance(value, types.MethodType):
         return [f"if type({name}) is not {held}t: return None"]
     if isinstance(value, types.FunctionType) and not is_library(value):  # so have its defaults and its closure
         space[held], space[f"{held}g"] = value.__code__, value.__globals__

@@ -252,7 +252,8 @@ def is_pure(value: Any) -> bool:
         return False
     root = module.partition(".")[0]
     if root in ("dualtape", "torch", "jax", "llvmlite"):
-        return True  # these know of tracing, or are not what a traced function computes with
+        # These know of tracing, or are not what a traced function computes with.
+        return True
     if root in ("numpy", "scipy"):
         return name not in _IMPURE_NUMPY and not module.startswith(_IMPURE_PACKAGES) and name != "rvs"
     if module == "builtins":

@@ -42,7 +42,8 @@ def live(instructions: Sequence[Instruction], outputs: Sequence[Value], strict: 
         operands = instruction.reads
         if instruction.kind in (READ, SHAPE, DRAW):
             wanted = True
-        elif not results:  # a write: to memory that is looked at later, or is not the program's own
+        elif not results:
+            # A write without results is kept if its memory is read later, or is not the program's own.
             wanted = any(target.memory.external or id(target.memory) in written for target in written_by(instruction))
         else:
             wanted = strict and _may_raise(instruction) or any(id(value) in needed for value in results)

@@ -39,7 +39,8 @@ from .results import ARRAY, INPUT, NUMBER, PART, TENSOR, VIEW, input_of, sort_re
 from .tracer import Tracer, Untraceable
 
 _OWNING, _WRITEABLE = 0x4, 0x400  # bits of NumPy's flags
-_SINGLE = 8  # results up to which each has a backward of its own, for gradients of one result alone
+# Up to so many results, each has a backward of its own, for gradients of one result alone.
+_SINGLE = 8
 
 
 class Refusal(str):
@@ -83,12 +84,14 @@ class Specialization:
         self.numbers: dict[int, Any] = {}  # by index: the numbers among the arguments that are constants
         self.of_numpy: list[int] = []  # the results that have NumPy's methods
         self.count = 0
-        self.spread: list[int] = []  # where arrays that stand for several results are among what the program gives
+        # Where arrays that stand for several results are among the program's results.
+        self.spread: list[int] = []
         self.linked: list[tuple[int, int]] = []  # results that count their writes together
         self.changes = self.single = False
         self.generators: list[Any] = []  # what it draws from
         self.rerun: Rerun | None = None  # what must be kept for the function to be run again as it ran
-        self.shared: list[tuple[int, int]] = []  # of inputs that are written, which others look at the same memory
+        # Inputs that are written while other inputs share their memory.
+        self.shared: list[tuple[int, int]] = []
         self.forward: Callable[..., tuple]
         self.facts: dict[str, Any] = {"traced": len(tape.instructions)}
 
@@ -264,7 +267,8 @@ def trace(
             specialization = Refusal(_sentence(error.reason, error.where))
             specialization.retry = error.retry
             specialization.numbers_read = tracer.tape.numbers_read
-        except Exception as error:  # a defect of the compiler's, and no reason for the call to fail
+        except Exception as error:
+            # A defect of the compiler is no reason for the call to fail.
             specialization = Refusal(f"an internal error, {type(error).__name__}: {error}. Please report it")
     finally:
         try:

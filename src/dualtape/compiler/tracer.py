@@ -58,7 +58,8 @@ class Tracer:
         self.about_grads: set[int] = set()  # tensors that were asked for their gradient, by id
         self.values: list[Value] = []
         self.traced: list[Traced] = []
-        self._overlap = False  # whether some of their memory is the same, and nothing says where
+        # Whether some of their memory overlaps, and nothing says where.
+        self._overlap = False
         self._memories: list[tuple[Any, Memory]] = []
         for thing in inputs:
             array = thing._array if isinstance(thing, Tensor) else thing
@@ -187,7 +188,8 @@ class Tracer:
             return number.read()
         if number.weak:
             dtype = result_dtype((array, number.kind()))
-        else:  # a scalar of NumPy's does not change the dtype of floating-point tensors
+        else:
+            # A scalar of NumPy's does not change the dtype of floating-point tensors.
             dtype = array.dtype
         if dtype.kind not in "fc" or dtype.itemsize < 4:
             return number.read()

@@ -15,7 +15,8 @@ from ..serialization import FileFormatError
 from ..serialization.limits import check_sizes, short
 
 _MOST_RANKS = 1 << 31
-_DEEPEST = 64  # cuts after which parts have to be alone; parts of a grid are, after one for each dimension
+# After so many cuts, parts have to be alone; parts of a grid are, after one cut for each dimension.
+_DEEPEST = 64
 
 
 class Part(NamedTuple):

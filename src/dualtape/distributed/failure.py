@@ -20,9 +20,11 @@ from .transports.mpi import world
 
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "Vigil", "wait_for"]
 
-_EAGER, _PATIENT = 100, 1.0  # tests at once; then seconds of tests between which others may run
+# Tests without a pause; then the seconds of tests with pauses in which other processes may run.
+_EAGER, _PATIENT = 100, 1.0
 _GRACE = 3.0  # seconds for what a process sent before it left
-_HEARD = 0.3  # seconds for a launcher to pass on what was said, before it is told to end all
+# So many seconds a launcher gets to report a failure before it is told to end all processes.
+_HEARD = 0.3
 _GOODBYE = 1
 
 

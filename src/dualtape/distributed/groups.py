@@ -444,7 +444,8 @@ def new_group(
 
     if use_local_synchronization:
         chosen, limit = prepared()
-    else:  # its members alone make it: they would wait for one that finds fault with its arguments
+    else:
+        # The members alone make it: they would wait for one that finds fault with its arguments.
         chosen, limit = together(world, "new_group", prepared)
         start("new_group", world, world.transport.barrier, [], None, None, False, {"ranks": tuple(chosen)})
     _count += 1

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["Checked", "Received", "Sent"]
 
 _MESSAGE = struct.Struct("<qqq16s")  # the number of a message, its elements, its bytes, its dtype
-_NUMBERS = 30_000  # tags that messages are told apart by; monitored_barrier has some above
+# The number of tags that tell messages apart; monitored_barrier uses some above.
+_NUMBERS = 30_000
 
-_pending: list[Checked | Received] = []  # whose values are not under way yet, in the order they were begun
+# Those whose values are not yet sent or received, in the order in which they were begun.
+_pending: list[Checked | Received] = []
 # messages that were refused, and the memory that MPI still writes them to: it must live until they have come
 _draining: list[tuple[Any, np.ndarray]] = []
 _advancing = threading.Lock()
@@ -101,7 +103,8 @@ class _Deferred:
         if self._error is not None:
             raise self._error
         if self._request is None or not self._request.Test():
-            _advance_all()  # a peer may wait for what another request of this rank is to begin
+            # A peer may wait for a transfer that another request of this rank begins.
+            _advance_all()
             return False
         return True
 

@@ -175,7 +175,8 @@ class Reducer:
         self.as_views = as_views
         self.names = names
         self.active = True  # False in no_sync()
-        self.scale = 1.0  # of averages: where only some ranks have gradients, and those alone count
+        # A factor of averages, for parameters of which only some ranks have gradients that count.
+        self.scale = 1.0
         self.hook: tuple[Any, Callable] | None = None  # a state, and what is done with buckets instead of averaging
         self.buckets = [Bucket(piece) for piece in _pieces(list(reversed(parameters)), limit, min(limit, 1 << 20))]
         self._next = 0  # the bucket to begin

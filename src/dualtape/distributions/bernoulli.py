@@ -10,9 +10,8 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
-from .distribution import batch_shape_of
-from .exp_family import ExponentialFamily
-from .utils import broadcast_all, softplus
+from .exp_family import Canonical, ExponentialFamily
+from .utils import attribute, broadcast_all, softplus
 
 __all__ = ["Bernoulli"]
 
@@ -27,22 +26,14 @@ class Bernoulli(Odds, ExponentialFamily):
     tensor([-0.2877, -1.3863])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
-    _mean_carrier_measure = 0
+    _expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        name, given = self._given(probs, logits)
-        (self.__dict__[name],) = broadcast_all(given)
-        super().__init__(batch_shape_of(given), validate_args=validate_args)
+        super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Bernoulli:
-        return self._expanded(Bernoulli, batch_shape, _instance, "probs", "logits")
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = attribute("probs")
 
     @property
     def mode(self) -> Tensor:
@@ -57,8 +48,7 @@ class Bernoulli(Odds, ExponentialFamily):
             return dt.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         logits, value = broadcast_all(self.logits, value)
         return -dt.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -70,9 +60,5 @@ class Bernoulli(Odds, ExponentialFamily):
         values = values.view(-1, *[1] * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values
 
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (self.probs.logit(),)
-
-    def _log_normalizer(self, x: Any) -> Tensor:
-        return softplus(x)
+    def _canonical(self) -> Canonical:
+        return Canonical((self.probs.logit(),), softplus, 0)

@@ -9,7 +9,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from .dirichlet import Dirichlet
-from .exp_family import ExponentialFamily
+from .exp_family import Canonical, ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Beta"]
@@ -28,13 +28,11 @@ class Beta(ExponentialFamily):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
+    _expands = ("_dirichlet",)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self._dirichlet = Dirichlet(dt.stack(broadcast_all(concentration1, concentration0), -1), validate_args=False)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Beta:
-        return self._expanded(Beta, batch_shape, _instance, "_dirichlet")
 
     @property
     def concentration1(self) -> Tensor:
@@ -63,16 +61,13 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._dirichlet.log_prob(dt.stack([value, 1 - value], -1))
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, Tensor]:
-        return self.concentration1, self.concentration0
-
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
-        return x.lgamma() + y.lgamma() - (x + y).lgamma()
+    def _canonical(self) -> Canonical:
+        return Canonical(
+            (self.concentration1, self.concentration0), lambda x, y: x.lgamma() + y.lgamma() - (x + y).lgamma()
+        )

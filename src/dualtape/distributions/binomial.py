@@ -10,7 +10,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
 from .distribution import Distribution
-from .utils import broadcast_all, holds_everywhere, softplus
+from .utils import holds_everywhere, softplus
 
 __all__ = ["Binomial"]
 
@@ -25,23 +25,14 @@ class Binomial(Odds, Distribution):
     tensor([0., 1., 2.])
     """
 
-    arg_constraints = {
-        "total_count": constraints.nonnegative_integer,
-        "probs": constraints.unit_interval,
-        "logits": constraints.real,
-    }
+    arg_constraints = {"total_count": constraints.nonnegative_integer, **Odds.arg_constraints}
     has_enumerate_support = True
+    _expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name, given = self._given(probs, logits)
-        count, value = broadcast_all(total_count, given)
-        self.total_count, self.__dict__[name] = count.type_as(value), value
-        super().__init__(value.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Binomial:
-        return self._expanded(Binomial, batch_shape, _instance, "total_count", "probs", "logits")
+        super().__init__(self._set_counted_odds(total_count, probs, logits), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -65,8 +56,7 @@ class Binomial(Odds, Distribution):
             return dt.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         count = self.total_count
         ways = (count + 1).lgamma() - (value + 1).lgamma() - (count - value + 1).lgamma()
         return ways + value * self.logits - count * softplus(self.logits)

@@ -12,6 +12,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
 from .distribution import Distribution
+from .utils import attribute
 
 __all__ = ["Categorical"]
 
@@ -29,6 +30,8 @@ class Categorical(Odds, Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _is_binary = False
+    _expands = ("probs", "logits")
+    _shares = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         name, given = self._given(probs, logits)
@@ -38,10 +41,6 @@ class Categorical(Odds, Distribution):
         self.__dict__[name] = normalised
         self._num_events = normalised.shape[-1]
         super().__init__(normalised.shape[:-1], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Categorical:
-        names = ("probs", "logits", "_num_events")
-        return self._expanded(Categorical, batch_shape, _instance, *names)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -55,9 +54,7 @@ class Categorical(Odds, Distribution):
     def mode(self) -> Tensor:
         return self.probs.argmax(-1)
 
-    @property
-    def variance(self) -> Tensor:
-        return self.mean
+    variance = attribute("mean")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         count = Size(sample_shape).numel()
@@ -67,8 +64,7 @@ class Categorical(Odds, Distribution):
             return drawn.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         places, logits = value.long().unsqueeze(-1), self.logits
         if value.shape != self._batch_shape:
             places, logits = dt.broadcast_tensors(places, logits)

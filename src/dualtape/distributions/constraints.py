@@ -1,10 +1,12 @@
 """Constraints: the allowed values of a parameter or a sample. ``check(value)`` tests each event of a batch.
 
-A constraint on events of ``event_dim`` dimensions returns a boolean tensor without them.
+A constraint on events of ``event_dim`` dimensions returns a boolean tensor without them. Most are declared by a
+condition (:func:`_events`), whose parameters after the value are the bounds that the constraint is made with.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -82,35 +84,43 @@ class Constraint:
         return f"{type(self).__name__.removeprefix('_')}()"
 
 
+# The classes by the names that PyTorch gives them: reprs show these, and pickles find the classes by them.
+_CLASSES: dict[str, type[Constraint]] = {}
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_") and name[1:] in _CLASSES:
+        return _CLASSES[name[1:]]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _shown_as(name: str) -> Callable[[type[Constraint]], Any]:
+    """Enter a class into the table under a name, and return it."""
+
+    def enter(cls: type[Constraint]) -> Any:
+        cls.__name__ = cls.__qualname__ = f"_{name}"
+        _CLASSES[name] = cls
+        return cls
+
+    return enter
+
+
 # --- constraints that depend on other things ------------------------------------------------------
 
 
-class _Dependent(Constraint):
-    """A constraint that depends on other parameters, so that it cannot be checked alone."""
+class _OfInstances(Constraint):
+    """A constraint that only an instance has; ``known`` are the properties that are the same for all instances."""
 
-    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
-        self._is_discrete, self._event_dim = is_discrete, event_dim
+    def __init__(self, **known: Any) -> None:
+        self._known = {name: value for name, value in known.items() if value is not NotImplemented}
 
-    @property
-    def is_discrete(self) -> bool:
-        return self._known("is_discrete")
-
-    @property
-    def event_dim(self) -> int:
-        return self._known("event_dim")
-
-    def _known(self, name: str) -> Any:
-        value = getattr(self, f"_{name}")
-        if value is NotImplemented:
+    def _ask(self, name: str) -> Any:
+        if name not in self._known:
             raise NotImplementedError(f"{name} depends on the instance: ask the constraint of one")
-        return value
+        return self._known[name]
 
-    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """Return the constraint with its properties set."""
-        return type(self)(
-            is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
-            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
-        )
+    is_discrete = property(lambda self: self._ask("is_discrete"))
+    event_dim = property(lambda self: self._ask("event_dim"))
 
     def check(self, value: Any) -> Any:
         raise ValueError(
@@ -118,19 +128,17 @@ class _Dependent(Constraint):
         )
 
 
-def is_dependent(constraint: Any) -> bool:
-    """Return whether a constraint can be checked only on an instance.
-
-    Examples
-    --------
-    >>> from dualtape.distributions import constraints
-    >>> constraints.is_dependent(constraints.dependent), constraints.is_dependent(constraints.real)
-    (True, False)
-    """
-    return isinstance(constraint, _Dependent)
+@_shown_as("Dependent")
+class _Dependent(_OfInstances):
+    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> Any:
+        """Return the constraint with its properties set."""
+        new = type(self)(is_discrete=is_discrete, event_dim=event_dim)
+        new._known = {**self._known, **new._known}
+        return new
 
 
-class _DependentProperty(property, _Dependent):
+@_shown_as("DependentProperty")
+class dependent_property(property, _OfInstances):
     """A property that is a constraint on an instance, and on the class stands for one that depends on it.
 
     Examples
@@ -143,30 +151,48 @@ class _DependentProperty(property, _Dependent):
     def __init__(
         self, fn: Callable | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented
     ) -> None:
-        super().__init__(fn)
-        self._is_discrete, self._event_dim = is_discrete, event_dim
+        property.__init__(self, fn)
+        _OfInstances.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
 
-    def __call__(self, fn: Callable) -> _DependentProperty:  # type: ignore[override]
-        return type(self)(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
+    def __call__(self, fn: Callable) -> Any:
+        return type(self)(fn, **self._known)
+
+
+dependent = _Dependent()
+
+
+def is_dependent(constraint: Any) -> bool:
+    """Return whether a constraint can be checked only on an instance.
+
+    Examples
+    --------
+    >>> from dualtape.distributions import constraints
+    >>> constraints.is_dependent(constraints.dependent), constraints.is_dependent(constraints.real)
+    (True, False)
+    """
+    return isinstance(constraint, _OfInstances)
 
 
 # --- constraints made of others -------------------------------------------------------------------
 
 
-class _Reshaped(Constraint):
-    """A constraint that delegates its check to another."""
+class _Around(Constraint):
+    """A constraint on larger events than those of ``base_constraint``."""
 
-    def __init__(self, base_constraint: Constraint) -> None:
+    base_constraint: Constraint
+    _more_dims = 0
+
+    def _hold(self, base_constraint: Any) -> None:
         if not isinstance(base_constraint, Constraint):
             raise AssertionError(f"base_constraint: expected a Constraint, got {type(base_constraint).__name__}")
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
+    is_discrete = property(lambda self: self.base_constraint.is_discrete)
+    event_dim = property(lambda self: self.base_constraint.event_dim + self._more_dims)
 
 
-class _IndependentConstraint(_Reshaped):
+@_shown_as("IndependentConstraint")
+class independent(_Around):
     """A constraint with more dimensions in an event, all entries of which must satisfy it.
 
     Examples
@@ -178,23 +204,20 @@ class _IndependentConstraint(_Reshaped):
     """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
-        super().__init__(base_constraint)
+        self._hold(base_constraint)
         if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
             raise AssertionError(
                 f"reinterpreted_batch_ndims: expected an int that is not negative, got {reinterpreted_batch_ndims!r}"
             )
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def event_dim(self) -> int:
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    _more_dims = property(lambda self: self.reinterpreted_batch_ndims)
 
     def check(self, value: Any) -> Any:
-        result = self.base_constraint.check(value)
-        taken = self.reinterpreted_batch_ndims
-        if result.dim() < taken:
+        each = self.base_constraint.check(value)
+        if each.dim() < self._more_dims:
             raise ValueError(f"{self!r}: an event has {self.event_dim} dimensions, got a value of {value.dim()}")
-        return result.reshape(*result.shape[: result.dim() - taken], -1).all(-1) if taken else result.bool()
+        return each.flatten(-self._more_dims).all(-1) if self._more_dims else each.bool()
 
     def _holds(self, value: Any) -> bool:
         return self.base_constraint._holds(value) if value.dim() >= self.event_dim else super()._holds(value)
@@ -203,7 +226,7 @@ class _IndependentConstraint(_Reshaped):
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamilyConstraint(_Reshaped):
+class MixtureSameFamilyConstraint(_Around):
     """The support of a mixture: a value is checked against each of the components' supports, all of which must hold.
 
     Examples
@@ -215,40 +238,43 @@ class MixtureSameFamilyConstraint(_Reshaped):
     tensor([ True, False])
     """
 
-    @property
-    def event_dim(self) -> int:
-        return self.base_constraint.event_dim
+    def __init__(self, base_constraint: Constraint) -> None:
+        self._hold(base_constraint)
 
     def check(self, value: Any) -> Any:
-        valid = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        return valid.all(-1)
+        return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
 
 
-class _Joined(Constraint):
-    """A constraint for each part of a dimension."""
+class _Along(Constraint):
+    """A constraint for each of the parts of a value along a dimension."""
 
-    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+    cseq: list[Constraint]
+    dim: int
+
+    def _hold(self, cseq: Any, dim: int) -> None:
         if not all(isinstance(c, Constraint) for c in cseq):
             raise AssertionError("cseq: expected constraints")
         self.cseq, self.dim = list(cseq), dim
 
-    @property
-    def is_discrete(self) -> bool:
-        return any(c.is_discrete for c in self.cseq)
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
-    def _check_size(self, value: Any, expected: int) -> None:
+    def _checked(self, value: Any, expected: int, parts: Callable) -> list:
+        """Return the results for the parts, after a check of how long the value is in all."""
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} is outside of a value of {value.dim()} dimensions")
         if value.shape[self.dim] != expected:
             raise ValueError(
                 f"{self!r} has constraints for {expected} elements of dim {self.dim}, got {value.shape[self.dim]}"
             )
+        return [constraint.check(part) for constraint, part in zip(self.cseq, parts(), strict=True)]
 
 
-class _Cat(_Joined):
+@_shown_as("Cat")
+class cat(_Along):
     """Constraints for parts of given lengths, in order.
 
     Examples
@@ -260,25 +286,17 @@ class _Cat(_Joined):
     """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
-        super().__init__(cseq, dim)
+        self._hold(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
             raise AssertionError(f"{len(self.cseq)} constraints and {len(self.lengths)} lengths: expected one for each")
 
-    @property
-    def event_dim(self) -> int:
-        return max(c.event_dim for c in self.cseq)
-
     def check(self, value: Any) -> Any:
-        self._check_size(value, sum(self.lengths))
-        checks, start = [], 0
-        for constraint, length in zip(self.cseq, self.lengths, strict=True):
-            checks.append(constraint.check(value.narrow(self.dim, start, length)))
-            start += length
-        return dt.cat(checks, self.dim)
+        return dt.cat(self._checked(value, sum(self.lengths), lambda: value.split(self.lengths, self.dim)), self.dim)
 
 
-class _Stack(_Joined):
+@_shown_as("Stack")
+class stack(_Along):
     """One constraint for each index along a dimension.
 
     Examples
@@ -289,73 +307,76 @@ class _Stack(_Joined):
     tensor([ True, False])
     """
 
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        self._hold(cseq, dim)
+
     @property
     def event_dim(self) -> int:
-        dim = max(c.event_dim for c in self.cseq)
-        return dim + 1 if self.dim + dim < 0 else dim
+        of_parts = super().event_dim
+        return of_parts + (self.dim + of_parts < 0)
 
     def check(self, value: Any) -> Any:
-        self._check_size(value, len(self.cseq))
-        checks = [constraint.check(value.select(self.dim, i)) for i, constraint in enumerate(self.cseq)]
-        return dt.stack(checks, self.dim)
+        return dt.stack(self._checked(value, len(self.cseq), lambda: value.unbind(self.dim)), self.dim)
 
 
-# --- numbers --------------------------------------------------------------------------------------
+# --- constraints by a condition -------------------------------------------------------------------
 
 
-class _OfNumbers(Constraint):
-    """A constraint on each number, whose ``check`` uses operators that arrays have too."""
+class _Conditional(Constraint):
+    """A constraint that is declared by a condition on values and bounds."""
 
-    _bounds: tuple[str, ...] = ()
+    __signature__: inspect.Signature
+    _bounds: tuple[str, ...]
+    _condition: Callable
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        if named or len(given) != len(self._bounds):
+            given = self.__signature__.bind(*given, **named).args
+        self.__dict__.update(zip(self._bounds, given, strict=True))
+
+    def _values(self) -> list:
+        return [getattr(self, bound) for bound in self._bounds]
+
+    def check(self, value: Any) -> Any:
+        return self._condition(value, *self._values())
 
     def _holds(self, value: Any) -> bool:
-        if type(value) is not Tensor or any([isinstance(getattr(self, bound), Tensor) for bound in self._bounds]):
+        bounds = self._values()
+        if self.event_dim or type(value) is not Tensor or any([isinstance(bound, Tensor) for bound in bounds]):
             return super()._holds(value)
-        return bool(self.check(all_samples(value._array)).all())
-
-
-class _Bounded(_OfNumbers):
-    """A constraint with bounds in its repr."""
+        # conditions on numbers use operators alone, which arrays have too
+        return bool(self._condition(all_samples(value._array), *bounds).all())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)}" for name in self._bounds)
+        # PyTorch shows the bounds of numbers, and not those of counts
+        bounds = () if self.event_dim else self._bounds
+        shown = ", ".join([f"{name}={getattr(self, name)}" for name in bounds])
         return f"{type(self).__name__.removeprefix('_')}({shown})"
 
 
-class _Above(_Bounded):
-    _bounds = ("lower_bound",)
-
-    def __init__(self, lower_bound: Any) -> None:
-        self.lower_bound = lower_bound
-
-
-class _Below(_Bounded):
-    _bounds = ("upper_bound",)
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.upper_bound = upper_bound
-
-
-class _Between(_Bounded):
-    _bounds = ("lower_bound", "upper_bound")
-
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+def _events(shown: str, condition: Callable, doc: str = "", *, event_dim: int = 0, is_discrete: bool = False) -> Any:
+    """Return a class of constraints; the condition's parameters after the value are the constructor's."""
+    bounds = list(inspect.signature(condition).parameters.values())[1:]
+    members = {
+        "__doc__": doc or None,
+        "__module__": __name__,
+        "__signature__": inspect.Signature(bounds),
+        "_bounds": tuple([bound.name for bound in bounds]),
+        "_condition": staticmethod(condition),
+        "event_dim": event_dim,
+        "is_discrete": is_discrete,
+    }
+    return _shown_as(shown)(type(shown, (_Conditional,), members))
 
 
-class _Real(_OfNumbers):
-    def check(self, value: Any) -> Any:
-        return value == value  # all but NaN
+# Equal to itself is every number but NaN.
+real: Constraint = _events("Real", lambda x: x == x)()
+real_vector: Constraint = independent(real, 1)
+boolean: Constraint = _events("Boolean", lambda x: (x == 0) | (x == 1), is_discrete=True)()
 
-
-class _Boolean(_OfNumbers):
-    is_discrete = True
-
-    def check(self, value: Any) -> Any:
-        return (value == 0) | (value == 1)
-
-
-class _GreaterThan(_Above):
+greater_than: Any = _events(
+    "GreaterThan",
+    lambda x, lower_bound: lower_bound < x,
     """Numbers above ``lower_bound``.
 
     Examples
@@ -363,13 +384,11 @@ class _GreaterThan(_Above):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.greater_than(1).check(dt.tensor([1.0, 2.0]))
     tensor([False,  True])
-    """
-
-    def check(self, value: Any) -> Any:
-        return self.lower_bound < value
-
-
-class _GreaterThanEq(_Above):
+    """,
+)
+greater_than_eq: Any = _events(
+    "GreaterThanEq",
+    lambda x, lower_bound: lower_bound <= x,
     """Numbers from ``lower_bound`` on.
 
     Examples
@@ -377,13 +396,11 @@ class _GreaterThanEq(_Above):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.greater_than_eq(1).check(dt.tensor([0.0, 1.0]))
     tensor([False,  True])
-    """
-
-    def check(self, value: Any) -> Any:
-        return self.lower_bound <= value
-
-
-class _LessThan(_Below):
+    """,
+)
+less_than: Any = _events(
+    "LessThan",
+    lambda x, upper_bound: x < upper_bound,
     """Numbers below ``upper_bound``.
 
     Examples
@@ -391,13 +408,11 @@ class _LessThan(_Below):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.less_than(1).check(dt.tensor([0.0, 1.0]))
     tensor([ True, False])
-    """
-
-    def check(self, value: Any) -> Any:
-        return value < self.upper_bound
-
-
-class _Interval(_Between):
+    """,
+)
+interval: Any = _events(
+    "Interval",
+    lambda x, lower_bound, upper_bound: (lower_bound <= x) & (x <= upper_bound),
     """Numbers from ``lower_bound`` to ``upper_bound``.
 
     Examples
@@ -405,13 +420,11 @@ class _Interval(_Between):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.interval(0, 1).check(dt.tensor([1.0, 2.0]))
     tensor([ True, False])
-    """
-
-    def check(self, value: Any) -> Any:
-        return (self.lower_bound <= value) & (value <= self.upper_bound)
-
-
-class _HalfOpenInterval(_Between):
+    """,
+)
+half_open_interval: Any = _events(
+    "HalfOpenInterval",
+    lambda x, lower_bound, upper_bound: (lower_bound <= x) & (x < upper_bound),
     """Numbers from ``lower_bound`` on and below ``upper_bound``.
 
     Examples
@@ -419,13 +432,11 @@ class _HalfOpenInterval(_Between):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.half_open_interval(0, 1).check(dt.tensor([0.0, 1.0]))
     tensor([ True, False])
-    """
-
-    def check(self, value: Any) -> Any:
-        return (self.lower_bound <= value) & (value < self.upper_bound)
-
-
-class _IntegerInterval(_Between):
+    """,
+)
+integer_interval: Any = _events(
+    "IntegerInterval",
+    lambda x, lower_bound, upper_bound: (x % 1 == 0) & (lower_bound <= x) & (x <= upper_bound),
     """Integers from ``lower_bound`` to ``upper_bound``.
 
     Examples
@@ -433,47 +444,30 @@ class _IntegerInterval(_Between):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.integer_interval(0, 2).check(dt.tensor([0.5, 2.0]))
     tensor([False,  True])
-    """
+    """,
+    is_discrete=True,
+)
+_integers_from: Any = _events(
+    "IntegerGreaterThan", lambda x, lower_bound: (x % 1 == 0) & (x >= lower_bound), is_discrete=True
+)
+# PyTorch has no name for this one but that of its class.
+_events("IntegerLessThan", lambda x, upper_bound: (x % 1 == 0) & (x <= upper_bound), is_discrete=True)
 
-    is_discrete = True
+nonnegative_integer: Constraint = _integers_from(0)
+positive_integer: Constraint = _integers_from(1)
+nonnegative: Constraint = greater_than_eq(0.0)
+positive: Constraint = greater_than(0.0)
+unit_interval: Constraint = interval(0.0, 1.0)
 
-    def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+# --- vectors --------------------------------------------------------------------------------------
 
-
-class _IntegerLessThan(_Below):
-    is_discrete = True
-
-    def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-
-class _IntegerGreaterThan(_Above):
-    is_discrete = True
-
-    def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value >= self.lower_bound)
-
-
-# --- vectors and matrices -------------------------------------------------------------------------
-
-
-class _OneHot(Constraint):
-    is_discrete = True
-    event_dim = 1
-
-    def check(self, value: Any) -> Any:
-        return ((value == 0) | (value == 1)).all(-1) & value.sum(-1).eq(1)
-
-
-class _Simplex(Constraint):
-    event_dim = 1
-
-    def check(self, value: Any) -> Any:
-        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
-
-
-class _Multinomial(Constraint):
+simplex: Constraint = _events("Simplex", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), event_dim=1)()
+one_hot: Constraint = _events(
+    "OneHot", lambda x: boolean.check(x).all(-1) & x.sum(-1).eq(1), event_dim=1, is_discrete=True
+)()
+multinomial: Any = _events(
+    "Multinomial",
+    lambda x, upper_bound: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound),
     """Counts that add up to ``upper_bound`` at most.
 
     Examples
@@ -481,99 +475,58 @@ class _Multinomial(Constraint):
     >>> import dualtape as dt
     >>> dt.distributions.constraints.multinomial(3).check(dt.tensor([[1.0, 2.0], [2.0, 2.0]]))
     tensor([ True, False])
-    """
+    """,
+    event_dim=1,
+    is_discrete=True,
+)
 
-    is_discrete = True
-    event_dim = 1
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.upper_bound = upper_bound
-
-    def check(self, value: Any) -> Any:
-        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+# --- matrices -------------------------------------------------------------------------------------
 
 
-class _Matrices(Constraint):
-    event_dim = 2
+def _is_square(x: Any) -> Any:
+    return dt.full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=dt.bool, device=x.device)
 
 
-def _is_lower(value: Any) -> Any:
-    return (value.tril() == value).flatten(-2).all(-1)
+def _is_symmetric(x: Any) -> Any:
+    return dt.isclose(x, x.mT, atol=1e-6).all(-2).all(-1) if x.shape[-2] == x.shape[-1] else _is_square(x)
 
 
-class _LowerTriangular(_Matrices):
-    def check(self, value: Any) -> Any:
-        return _is_lower(value)
+def _if_symmetric(condition: Callable) -> Callable:
+    """Return a condition that is asked only where all matrices are symmetric: its algorithm reads one triangle."""
+
+    def check(x: Any) -> Any:
+        is_symmetric = _is_symmetric(x)
+        return condition(x) if holds_everywhere(is_symmetric) else is_symmetric
+
+    return check
 
 
-class _LowerCholesky(_Matrices):
-    def check(self, value: Any) -> Any:
-        return _is_lower(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+def _is_lower(x: Any) -> Any:
+    return (x.tril() == x).flatten(-2).all(-1)
 
 
-class _CorrCholesky(_Matrices):
-    """Cholesky factors whose rows have length one."""
-
-    def check(self, value: Any) -> Any:
-        # what rounding adds up to in a row
-        tolerance = dt.finfo(value.dtype).eps * value.shape[-1] * 10
-        unit = ((value.square().sum(-1) - 1).abs() < tolerance).all(-1)
-        return unit & lower_cholesky.check(value)
+def _is_cholesky_factor(x: Any) -> Any:
+    return _is_lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
-class _Square(_Matrices):
-    def check(self, value: Any) -> Any:
-        return dt.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=dt.bool, device=value.device)
+def _is_correlation_factor(x: Any) -> Any:
+    # the rows have length one, up to what rounding adds up to in a row
+    tolerance = dt.finfo(x.dtype).eps * x.shape[-1] * 10
+    return ((x.square().sum(-1) - 1).abs() < tolerance).all(-1) & _is_cholesky_factor(x)
 
 
-class _Symmetric(_Square):
-    def check(self, value: Any) -> Any:
-        square = super().check(value)
-        if value.shape[-2] != value.shape[-1]:
-            return square
-        return dt.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+def _matrices(shown: str, condition: Callable) -> Constraint:
+    return _events(shown, condition, event_dim=2)()
 
 
-class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
-        symmetric = super().check(value)
-        return dt.linalg.eigvalsh(value).ge(0).all(-1) if holds_everywhere(symmetric) else symmetric
-
-
-class _PositiveDefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
-        symmetric = super().check(value)
-        return dt.linalg.cholesky_ex(value).info.eq(0) if holds_everywhere(symmetric) else symmetric
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-dependent = _Dependent()
-dependent_property = _DependentProperty
-independent = _IndependentConstraint
-boolean = _Boolean()
-one_hot = _OneHot()
-nonnegative_integer = _IntegerGreaterThan(0)
-positive_integer = _IntegerGreaterThan(1)
-integer_interval = _IntegerInterval
-real: Constraint = _Real()
-real_vector = independent(real, 1)
-positive = _GreaterThan(0.0)
-nonnegative = _GreaterThanEq(0.0)
-greater_than = _GreaterThan
-greater_than_eq = _GreaterThanEq
-less_than = _LessThan
-multinomial = _Multinomial
-unit_interval = _Interval(0.0, 1.0)
-interval = _Interval
-half_open_interval = _HalfOpenInterval
-simplex: Constraint = _Simplex()
-lower_triangular = _LowerTriangular()
-lower_cholesky: Constraint = _LowerCholesky()
-corr_cholesky: Constraint = _CorrCholesky()
-square = _Square()
-symmetric = _Symmetric()
-positive_semidefinite: Constraint = _PositiveSemidefinite()
-positive_definite: Constraint = _PositiveDefinite()
-cat = _Cat
-stack = _Stack
+square: Constraint = _matrices("Square", _is_square)
+symmetric: Constraint = _matrices("Symmetric", _is_symmetric)
+lower_triangular: Constraint = _matrices("LowerTriangular", _is_lower)
+lower_cholesky: Constraint = _matrices("LowerCholesky", _is_cholesky_factor)
+corr_cholesky: Constraint = _matrices("CorrCholesky", _is_correlation_factor)
+positive_semidefinite: Constraint = _matrices(
+    "PositiveSemidefinite", _if_symmetric(lambda x: dt.linalg.eigvalsh(x).ge(0).all(-1))
+)
+positive_definite: Constraint = _matrices(
+    "PositiveDefinite", _if_symmetric(lambda x: dt.linalg.cholesky_ex(x).info.eq(0))
+)

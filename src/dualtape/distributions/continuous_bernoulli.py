@@ -11,7 +11,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
 from .distribution import batch_shape_of
-from .exp_family import ExponentialFamily
+from .exp_family import Canonical, ExponentialFamily
 from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, shown
 
 __all__ = ["ContinuousBernoulli"]
@@ -29,10 +29,10 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     tensor(0.5000)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
-    _mean_carrier_measure = 0
+    _expands = ("probs", "logits")
+    _shares = ("_lims",)
 
     def __init__(
         self,
@@ -61,9 +61,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         dtype.
         """
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> ContinuousBernoulli:
-        return self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits", "_lims")
 
     def _outside(self) -> Tensor:
         """Return where the formulas are used rather than their series."""
@@ -106,15 +103,13 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return self.icdf(dt.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         logits, value = broadcast_all(self.logits, value)
         unnormalised = -dt.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return unnormalised + self._log_norm()
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         cut = self._cut_probs()
         exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
         inside = dt.where(self._outside(), exact, value)
@@ -129,12 +124,11 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         failure = (-self.probs).log1p()
         return self.mean * (failure - self.probs.log()) - self._log_norm() - failure
 
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (self.logits,)
+    def _canonical(self) -> Canonical:
+        def log_normalizer(x: Any) -> Tensor:
+            outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
+            cut = dt.where(outside, x, self._lims[0] - 0.5)
+            exact = cut.expm1().abs().log() - cut.abs().log()
+            return dt.where(outside, exact, 0.5 * x + x**2 / 24 - x**4 / 2880)
 
-    def _log_normalizer(self, x: Any) -> Tensor:
-        outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
-        cut = dt.where(outside, x, self._lims[0] - 0.5)
-        exact = cut.expm1().abs().log() - cut.abs().log()
-        return dt.where(outside, exact, 0.5 * x + x**2 / 24 - x**4 / 2880)
+        return Canonical((self.logits,), log_normalizer, 0)

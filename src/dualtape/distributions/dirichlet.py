@@ -8,7 +8,7 @@ import dualtape as dt
 
 from .._tensor.tensor import Tensor
 from . import constraints
-from .exp_family import ExponentialFamily
+from .exp_family import Canonical, ExponentialFamily
 
 __all__ = ["Dirichlet"]
 
@@ -26,15 +26,13 @@ class Dirichlet(ExponentialFamily):
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
+    _expands = ("concentration",)
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
             raise ValueError("Dirichlet: concentration needs a dimension for the parts, got a number")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Dirichlet:
-        return self._expanded(Dirichlet, batch_shape, _instance, "concentration")
 
     @property
     def mean(self) -> Tensor:
@@ -56,18 +54,18 @@ class Dirichlet(ExponentialFamily):
         return dt._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return (self.concentration - 1).xlogy(value).sum(-1) - self._log_normalizer(self.concentration)
+        self._check_value(value)
+        return (self.concentration - 1).xlogy(value).sum(-1) - log_multivariate_beta(self.concentration)
 
     def entropy(self) -> Tensor:
         a, total = self.concentration, self.concentration.sum(-1)
         spread = (a.shape[-1] - total) * total.digamma() + ((a - 1) * a.digamma()).sum(-1)
-        return self._log_normalizer(a) - spread
+        return log_multivariate_beta(a) - spread
 
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (self.concentration,)
+    def _canonical(self) -> Canonical:
+        return Canonical((self.concentration,), log_multivariate_beta)
 
-    def _log_normalizer(self, x: Any) -> Tensor:
-        return x.lgamma().sum(-1) - x.sum(-1).lgamma()
+
+def log_multivariate_beta(x: Any) -> Any:
+    """Return the logarithm of the multivariate beta function, of the last dimension."""
+    return x.lgamma().sum(-1) - x.sum(-1).lgamma()

@@ -48,6 +48,10 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args: bool = __debug__
+    # The attributes that expand() expands where they are set, and those that it shares: each class says so whose
+    # constructor sets other attributes than that of its base.
+    _expands: tuple[str, ...]
+    _shares: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -59,8 +63,7 @@ class Distribution:
     def __init__(
         self, batch_shape: Size = _SCALAR, event_shape: Size = _SCALAR, validate_args: bool | None = None
     ) -> None:
-        self._batch_shape = batch_shape
-        self._event_shape = event_shape
+        self._batch_shape, self._event_shape = batch_shape, event_shape
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
@@ -69,14 +72,14 @@ class Distribution:
 
     def _check_parameters(self) -> None:
         try:
-            arg_constraints = self.arg_constraints
+            declared = self.arg_constraints.items()
         except NotImplementedError:
-            arg_constraints = {}
             warn(
                 f"{type(self)} does not define `arg_constraints`: set it (to {{}} if there are none), or make the"
                 " distribution with validate_args=False",
             )
-        for name, constraint in arg_constraints.items():
+            return
+        for name, constraint in declared:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(_static(type(self), name), lazy_property):
@@ -90,7 +93,21 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with its parameters expanded to ``batch_shape``, without copying."""
-        raise NotImplementedError(f"{type(self).__name__} has no expand")
+        declared = next((cls for cls in type(self).__mro__ if "_expands" in vars(cls)), None)
+        if declared is None:
+            raise NotImplementedError(f"{type(self).__name__} has no expand")
+        new, batch_shape = self._get_checked_instance(declared, _instance), Size(batch_shape)
+        batch = len(self._batch_shape)
+        for name in self._expands:
+            value = self.__dict__.get(name)
+            if isinstance(value, Tensor):
+                new.__dict__[name] = value.expand(batch_shape + value.shape[batch:])
+            elif isinstance(value, Distribution):
+                new.__dict__[name] = value.expand(batch_shape)
+        new.__dict__.update({name: self.__dict__[name] for name in self._shares})
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
 
     @property
     def batch_shape(self) -> Size:
@@ -174,6 +191,10 @@ class Distribution:
         """The shape of samples."""
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
+    def _check_value(self, value: Any) -> None:
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value: Any) -> None:
         """Raise unless ``value`` is a tensor of a fitting shape, inside the support."""
         if not isinstance(value, Tensor):
@@ -211,22 +232,6 @@ class Distribution:
                 f" {cls.__name__} does not know how to make one"
             )
         return self.__new__(type(self)) if _instance is None else _instance
-
-    def _expanded(self, cls: type, batch_shape: Any, instance: Any, *names: str) -> Any:
-        """Implement ``cls.expand``: expand those of these attributes that are set to ``batch_shape``."""
-        new, batch_shape = self._get_checked_instance(cls, instance), Size(batch_shape)
-        batch = len(self._batch_shape)
-        for name in names:
-            value = self.__dict__.get(name)
-            if isinstance(value, Tensor):
-                new.__dict__[name] = value.expand(batch_shape + value.shape[batch:])
-            elif isinstance(value, Distribution):
-                new.__dict__[name] = value.expand(batch_shape)
-            elif value is not None:
-                new.__dict__[name] = value
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     def __repr__(self) -> str:
         parameters = [

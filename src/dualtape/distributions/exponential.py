@@ -9,7 +9,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import batch_shape_of
-from .exp_family import ExponentialFamily
+from .exp_family import Canonical, ExponentialFamily
 from .utils import broadcast_all
 
 __all__ = ["Exponential"]
@@ -28,14 +28,11 @@ class Exponential(ExponentialFamily):
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _mean_carrier_measure = 0
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(batch_shape_of(rate), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Exponential:
-        return self._expanded(Exponential, batch_shape, _instance, "rate")
 
     @property
     def mean(self) -> Tensor:
@@ -58,13 +55,11 @@ class Exponential(ExponentialFamily):
         return dt.empty(shape, dtype=self.rate.dtype, device=self.rate.device).exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value: Any) -> Tensor:
@@ -73,9 +68,5 @@ class Exponential(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (-self.rate,)
-
-    def _log_normalizer(self, x: Any) -> Tensor:
-        return -(-x).log()
+    def _canonical(self) -> Canonical:
+        return Canonical((-self.rate,), lambda x: -(-x).log(), 0)

@@ -8,7 +8,7 @@ import dualtape as dt
 
 from .._tensor.tensor import Tensor
 from . import constraints
-from .exp_family import ExponentialFamily
+from .exp_family import Canonical, ExponentialFamily
 from .utils import away_from_zero, broadcast_all
 
 __all__ = ["Gamma"]
@@ -29,14 +29,11 @@ class Gamma(ExponentialFamily):
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _mean_carrier_measure = 0
+    _expands = ("concentration", "rate")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Gamma:
-        return self._expanded(Gamma, batch_shape, _instance, "concentration", "rate")
 
     @property
     def mean(self) -> Tensor:
@@ -57,23 +54,17 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         value = dt.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         powers = self.concentration.xlogy(self.rate) + (self.concentration - 1).xlogy(value)
         return powers - self.rate * value - self.concentration.lgamma()
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return dt.special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, Tensor]:
-        return self.concentration - 1, -self.rate
-
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
-        return (x + 1).lgamma() - (x + 1) * (-y).log()
+    def _canonical(self) -> Canonical:
+        return Canonical((self.concentration - 1, -self.rate), lambda x, y: (x + 1).lgamma() - (x + 1) * (-y).log(), 0)

@@ -10,7 +10,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import attribute, broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -28,13 +28,11 @@ class GeneralizedPareto(Distribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
+    _expands = ("loc", "scale", "concentration")
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> GeneralizedPareto:
-        return self._expanded(GeneralizedPareto, batch_shape, _instance, "loc", "scale", "concentration")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
@@ -55,9 +53,7 @@ class GeneralizedPareto(Distribution):
         a = self.concentration
         return dt.where(a < 1, self.loc + self.scale / (1 - a.masked_fill(~(a < 1), 0)), math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -68,14 +64,12 @@ class GeneralizedPareto(Distribution):
         return self.icdf(dt.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -(1 + self.concentration) * self._tail(self._z(value)) - self.scale.log()
 
     def log_survival_function(self, value: Any) -> Tensor:
         """The logarithm of the probability of more than ``value``."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -self._tail(self._z(value))
 
     def log_cdf(self, value: Any) -> Tensor:

@@ -9,7 +9,7 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
-from .distribution import Distribution, batch_shape_of
+from .distribution import Distribution
 from .utils import broadcast_all, holds_everywhere, open_uniform, shown
 
 __all__ = ["Geometric"]
@@ -25,18 +25,13 @@ class Geometric(Odds, Distribution):
     tensor(3.)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
+    _expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        name, given = self._given(probs, logits)
-        (self.__dict__[name],) = broadcast_all(given)
-        super().__init__(batch_shape_of(given), validate_args=validate_args)
+        super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None and not holds_everywhere(self.probs > 0):
             raise ValueError(f"{self!r}: parameter probs has to be positive, got invalid values:\n{shown(self.probs)}")
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Geometric:
-        return self._expanded(Geometric, batch_shape, _instance, "probs", "logits")
 
     @property
     def mean(self) -> Tensor:
@@ -56,8 +51,7 @@ class Geometric(Odds, Distribution):
             return (uniform.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         value, probs = broadcast_all(value, self.probs)
         failing = probs.masked_fill((probs == 1) & (value == 0), 0)  # 0 * log(0) is nothing
         return value * (-failing).log1p() + probs.log()

@@ -12,7 +12,7 @@ from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform, Transform
 from .uniform import Uniform
-from .utils import broadcast_all, euler_constant
+from .utils import attribute, broadcast_all, euler_constant
 
 __all__ = ["Gumbel"]
 
@@ -29,6 +29,7 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    _expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -38,18 +39,11 @@ class Gumbel(TransformedDistribution):
         exp = ExpTransform()
         return [exp.inv, AffineTransform(0, -dt.ones_like(self.scale)), exp.inv, AffineTransform(self.loc, -self.scale)]
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Gumbel:
-        new = self._expanded(Gumbel, batch_shape, _instance, "loc", "scale")
-        new.base_dist, new.transforms = self.base_dist.expand(batch_shape), new._made_transforms()
-        return new
-
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @property
     def stddev(self) -> Tensor:
@@ -60,8 +54,7 @@ class Gumbel(TransformedDistribution):
         return self.stddev**2
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()
 

@@ -26,6 +26,8 @@ class Independent(Distribution):
     """
 
     arg_constraints: Any = {}
+    _expands = ()
+    _shares = ("reinterpreted_batch_ndims",)
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
@@ -43,7 +45,7 @@ class Independent(Distribution):
         super().__init__(Size(shape[:kept]), Size(shape[kept:]), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Independent:
-        new = self._expanded(Independent, batch_shape, _instance, "reinterpreted_batch_ndims")
+        new = super().expand(batch_shape, _instance)
         new.base_dist = self.base_dist.expand(Size(batch_shape) + self._event_shape[: self.reinterpreted_batch_ndims])
         return new
 

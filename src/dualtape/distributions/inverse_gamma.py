@@ -12,6 +12,7 @@ from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
+from .utils import attribute
 
 __all__ = ["InverseGamma"]
 
@@ -30,24 +31,15 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Gamma
+    _expands = ()
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> InverseGamma:
-        new = self._get_checked_instance(InverseGamma, _instance)
-        return super().expand(batch_shape, new)  # type: ignore[return-value]
+    concentration = attribute("base_dist.concentration", "The shape of the gamma variable.")
 
-    @property
-    def concentration(self) -> Tensor:
-        """The shape of the gamma variable."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate of the gamma variable, which is the scale of this one."""
-        return self.base_dist.rate
+    rate = attribute("base_dist.rate", "The rate of the gamma variable, which is the scale of this one.")
 
     @property
     def mean(self) -> Tensor:

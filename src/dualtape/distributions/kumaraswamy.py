@@ -30,6 +30,7 @@ class Kumaraswamy(TransformedDistribution):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
+    _expands = ("concentration1", "concentration0")
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -43,11 +44,6 @@ class Kumaraswamy(TransformedDistribution):
             AffineTransform(1.0, -1.0),
             PowerTransform(self.concentration1.reciprocal()),
         ]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Kumaraswamy:
-        new = self._expanded(Kumaraswamy, batch_shape, _instance, "concentration1", "concentration0")
-        new.base_dist, new.transforms = self.base_dist.expand(batch_shape), new._made_transforms()
-        return new
 
     def _moment(self, n: int) -> Any:
         """Return the mean of the ``n``-th power."""

@@ -31,6 +31,8 @@ class LKJCholesky(Distribution):
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
+    _expands = ("concentration",)
+    _shares = ("dim",)
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
@@ -46,7 +48,7 @@ class LKJCholesky(Distribution):
         super().__init__(batch, Size((dim, dim)), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> LKJCholesky:
-        new = self._expanded(LKJCholesky, batch_shape, _instance, "dim", "concentration")
+        new = super().expand(batch_shape, _instance)
         new._beta = self._beta.expand(Size(batch_shape) + (self.dim,))
         return new
 
@@ -61,8 +63,7 @@ class LKJCholesky(Distribution):
             return rows + rest.sqrt().diag_embed()
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         # the determinant, and that of the map from the factor to the correlations, as powers of the diagonal
         diagonal = value.diagonal(dim1=-2, dim2=-1)[..., 1:]
         row = dt.arange(2, self.dim + 1, device=self.concentration.device)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor.tensor import Tensor
 from . import constraints
 from .independent import Independent
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import StickBreakingTransform
+from .utils import attribute
 
 __all__ = ["LogisticNormal"]
 
@@ -29,6 +29,7 @@ class LogisticNormal(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
     base_dist: Independent
+    _expands = ()
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
@@ -36,16 +37,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> LogisticNormal:
-        new = self._get_checked_instance(LogisticNormal, _instance)
-        return super().expand(batch_shape, new)  # type: ignore[return-value]
-
-    @property
-    def loc(self) -> Tensor:
-        """The means of the normal variables."""
-        return self.base_dist.base_dist.loc  # type: ignore[attr-defined]
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviations of the normal variables."""
-        return self.base_dist.base_dist.scale  # type: ignore[attr-defined]
+    loc = attribute("base_dist.base_dist.loc", "The means of the normal variables.")
+    scale = attribute("base_dist.base_dist.scale", "The standard deviations of the normal variables.")

@@ -12,7 +12,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import log_diagonal, squared_length
-from .utils import _standard_normal, lazy_property
+from .utils import _standard_normal, attribute, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -31,13 +31,15 @@ class LowRankMultivariateNormal(Distribution):
             [1., 2.]])
     """
 
+    support = constraints.real_vector
     arg_constraints = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support = constraints.real_vector
     has_rsample = True
+    _expands = ("loc", "cov_factor", "cov_diag")
+    _shares = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -65,22 +67,11 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> LowRankMultivariateNormal:
-        new = self._expanded(LowRankMultivariateNormal, batch_shape, _instance, "loc", "cov_factor", "cov_diag")
-        for name in ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"):
-            new.__dict__[name] = self.__dict__[name]
-        return new
-
     def _broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = attribute("loc")
+    mode = attribute("loc")
 
     @lazy_property
     def variance(self) -> Tensor:
@@ -119,8 +110,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc + along + self._unbroadcasted_cov_diag.sqrt() * own
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         distance = low_rank_distance(factor, diagonal, value - self.loc, self._capacitance_tril)
         log_det = low_rank_log_det(diagonal, self._capacitance_tril)

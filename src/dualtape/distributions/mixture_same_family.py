@@ -29,6 +29,8 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
     has_rsample = False
+    _expands = ("_mixture_distribution",)
+    _shares = ("_num_component",)
 
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
@@ -57,7 +59,7 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, events, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> MixtureSameFamily:
-        new = self._expanded(MixtureSameFamily, batch_shape, _instance, "_mixture_distribution", "_num_component")
+        new = super().expand(batch_shape, _instance)
         new._component_distribution = self._component_distribution.expand(Size(batch_shape) + (self._num_component,))
         return new
 

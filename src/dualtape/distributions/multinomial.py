@@ -7,9 +7,9 @@ from typing import Any
 
 import dualtape as dt
 
-from .._tensor.size import Size
 from .._tensor.tensor import Tensor
 from . import constraints
+from ._odds import OfCategories
 from .binomial import Binomial
 from .categorical import Categorical
 from .distribution import Distribution
@@ -18,7 +18,7 @@ from .utils import broadcast_all
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategories, Distribution):
     """Multinomial distributions: how often each category comes up in ``total_count`` draws.
 
     Examples
@@ -28,8 +28,9 @@ class Multinomial(Distribution):
     tensor(-0.9808)
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
+    _expands = ("_categorical",)
+    _shares = ("total_count",)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -41,34 +42,16 @@ class Multinomial(Distribution):
         self.total_count = total_count
         self._categorical = Categorical(probs, logits)
         self._binomial = Binomial(total_count, self.probs)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(*self._shapes(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Multinomial:
-        new = self._expanded(Multinomial, batch_shape, _instance, "_categorical", "total_count")
+        new = super().expand(batch_shape, _instance)
         new._binomial = Binomial(self.total_count, new.probs, validate_args=False)
         return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithm of the probability of each category."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of each category."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of ``probs`` and ``logits``."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Tensor:
@@ -84,8 +67,7 @@ class Multinomial(Distribution):
         return counts.scatter_add_(-1, drawn, dt.ones_like(drawn, dtype=counts.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)

@@ -11,9 +11,15 @@ from .._tensor.size import Size
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .utils import _standard_normal, lazy_property
+from .utils import _standard_normal, attribute, lazy_property
 
 __all__ = ["MultivariateNormal"]
+
+# What holds for each of the matrices by which a covariance may be given.
+OF_MATRICES: dict[str, constraints.Constraint] = {
+    **dict.fromkeys(("covariance_matrix", "precision_matrix"), constraints.positive_definite),
+    "scale_tril": constraints.lower_cholesky,
+}
 
 
 class MultivariateNormal(Distribution):
@@ -29,14 +35,11 @@ class MultivariateNormal(Distribution):
             [0., 4.]])
     """
 
-    arg_constraints = {
-        "loc": constraints.real_vector,
-        "covariance_matrix": constraints.positive_definite,
-        "precision_matrix": constraints.positive_definite,
-        "scale_tril": constraints.lower_cholesky,
-    }
+    arg_constraints = {"loc": constraints.real_vector, **OF_MATRICES}
     support = constraints.real_vector
     has_rsample = True
+    _expands = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
+    _shares = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -57,12 +60,6 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = lower_factor(name, matrix)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> MultivariateNormal:
-        names = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
-        new = self._expanded(MultivariateNormal, batch_shape, _instance, *names)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
-
     def _broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
@@ -81,13 +78,8 @@ class MultivariateNormal(Distribution):
         """The inverse of the covariance matrix."""
         return self._broadcast(dt.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = attribute("loc")
+    mode = attribute("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -98,8 +90,7 @@ class MultivariateNormal(Distribution):
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         factor = self._unbroadcasted_scale_tril
         distance = squared_length(factor, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_diagonal(factor)

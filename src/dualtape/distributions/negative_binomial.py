@@ -11,7 +11,6 @@ from . import constraints
 from ._odds import Odds
 from .distribution import Distribution
 from .gamma import Gamma
-from .utils import broadcast_all
 
 __all__ = ["NegativeBinomial"]
 
@@ -29,21 +28,16 @@ class NegativeBinomial(Odds, Distribution):
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
+        **Odds.arg_constraints,
         "probs": constraints.half_open_interval(0.0, 1.0),
-        "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
+    _expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        name, given = self._given(probs, logits)
-        count, value = broadcast_all(total_count, given)
-        self.total_count, self.__dict__[name] = count.type_as(value), value
-        super().__init__(value.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> NegativeBinomial:
-        return self._expanded(NegativeBinomial, batch_shape, _instance, "total_count", "probs", "logits")
+        super().__init__(self._set_counted_odds(total_count, probs, logits), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -63,8 +57,7 @@ class NegativeBinomial(Odds, Distribution):
             return dt.poisson(gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         count, logsigmoid = self.total_count, dt.nn.functional.logsigmoid
         unnormalised = count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         ways = (count + value).lgamma() - (1 + value).lgamma() - count.lgamma()

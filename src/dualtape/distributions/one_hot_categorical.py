@@ -6,16 +6,17 @@ from typing import Any
 
 import dualtape as dt
 
-from .._tensor.size import Size
 from .._tensor.tensor import Tensor
 from . import constraints
+from ._odds import OfCategories
 from .categorical import Categorical
 from .distribution import Distribution
+from .utils import attribute
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(OfCategories, Distribution):
     """Categorical distributions whose values are one-hot vectors.
 
     Examples
@@ -25,42 +26,15 @@ class OneHotCategorical(Distribution):
     tensor([0., 1.])
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
+    _expands = ("_categorical",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(*self._shapes(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> OneHotCategorical:
-        return self._expanded(OneHotCategorical, batch_shape, _instance, "_categorical")
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of each class."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithm of the probability of each class."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of ``probs`` and ``logits``."""
-        return self._categorical.param_shape
-
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = attribute("probs")
 
     @property
     def mode(self) -> Tensor:
@@ -75,8 +49,7 @@ class OneHotCategorical(Distribution):
         return dt.nn.functional.one_hot(places, self._event_shape[0]).to(self.probs)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:

@@ -9,7 +9,7 @@ from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform, Transform
-from .utils import broadcast_all
+from .utils import attribute, broadcast_all
 
 __all__ = ["Pareto"]
 
@@ -25,6 +25,7 @@ class Pareto(TransformedDistribution):
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    _expands = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -33,11 +34,6 @@ class Pareto(TransformedDistribution):
 
     def _made_transforms(self) -> list[Transform]:
         return [ExpTransform(), AffineTransform(0, self.scale)]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Pareto:
-        new = self._expanded(Pareto, batch_shape, _instance, "scale", "alpha")
-        new.base_dist, new.transforms = self.base_dist.expand(batch_shape), new._made_transforms()
-        return new
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
@@ -48,9 +44,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)  # where it is infinite
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
+    mode = attribute("scale")
 
     @property
     def variance(self) -> Tensor:

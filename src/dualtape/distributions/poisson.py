@@ -9,8 +9,8 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from .distribution import batch_shape_of
-from .exp_family import ExponentialFamily
-from .utils import broadcast_all
+from .exp_family import Canonical, ExponentialFamily
+from .utils import attribute, broadcast_all
 
 __all__ = ["Poisson"]
 
@@ -27,39 +27,28 @@ class Poisson(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
+    _expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(batch_shape_of(rate), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Poisson:
-        return self._expanded(Poisson, batch_shape, _instance, "rate")
-
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
+    mean = attribute("rate")
 
     @property
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    variance = attribute("rate")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with dt.no_grad():
             return dt.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor]:
-        return (self.rate.log(),)
-
-    def _log_normalizer(self, x: Any) -> Tensor:
-        return x.exp()
+    def _canonical(self) -> Canonical:
+        return Canonical((self.rate.log(),), lambda x: x.exp())

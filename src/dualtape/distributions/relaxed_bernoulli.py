@@ -9,10 +9,10 @@ import dualtape as dt
 from .._tensor.tensor import Tensor
 from . import constraints
 from ._odds import Odds
-from .distribution import Distribution, batch_shape_of
+from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs, softplus
+from .utils import attribute, broadcast_all, clamp_probs, softplus
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -28,21 +28,15 @@ class LogitRelaxedBernoulli(Odds, Distribution):
     tensor(-1.3863)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
+    _expands = ("probs", "logits")
+    _shares = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
-        name, given = self._given(probs, logits)
-        (self.__dict__[name],) = broadcast_all(given)
-        super().__init__(batch_shape_of(given), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> LogitRelaxedBernoulli:
-        new = self._expanded(LogitRelaxedBernoulli, batch_shape, _instance, "probs", "logits")
-        new.temperature = self.temperature
-        return new
+        super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, probs = self._extended_shape(sample_shape), clamp_probs(self.probs)
@@ -51,8 +45,7 @@ class LogitRelaxedBernoulli(Odds, Distribution):
         return (noise + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         logits, value = broadcast_all(self.logits, value)
         difference = logits - value * self.temperature
         return dt.as_tensor(self.temperature).log() + difference - 2 * softplus(difference)
@@ -68,10 +61,11 @@ class RelaxedBernoulli(TransformedDistribution):
     tensor(0.)
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = Odds.arg_constraints
     support = constraints.unit_interval
     has_rsample = True
     base_dist: LogitRelaxedBernoulli
+    _expands = ()
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -80,21 +74,6 @@ class RelaxedBernoulli(TransformedDistribution):
             LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
         )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> RelaxedBernoulli:
-        new = self._get_checked_instance(RelaxedBernoulli, _instance)
-        return super().expand(batch_shape, new)  # type: ignore[return-value]
-
-    @property
-    def temperature(self) -> Tensor:
-        """The distance of samples from zero and one."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of one."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of one."""
-        return self.base_dist.probs
+    temperature = attribute("base_dist.temperature", "The distance of samples from zero and one.")
+    logits = attribute("base_dist.logits", "The log-odds of one.")
+    probs = attribute("base_dist.probs", "The probability of one.")

@@ -7,19 +7,19 @@ from typing import Any
 
 import dualtape as dt
 
-from .._tensor.size import Size
 from .._tensor.tensor import Tensor
 from . import constraints
+from ._odds import OfCategories
 from .categorical import Categorical
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import attribute, broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategories, Distribution):
     """The logarithms of a :class:`RelaxedOneHotCategorical` variable.
 
     Examples
@@ -30,39 +30,17 @@ class ExpRelaxedCategorical(Distribution):
     tensor(-1.3863)
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # of which the exponentials add up to one
     has_rsample = True
+    _expands = ("_categorical",)
+    _shares = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> ExpRelaxedCategorical:
-        new = self._expanded(ExpRelaxedCategorical, batch_shape, _instance, "_categorical")
-        new.temperature = self.temperature
-        return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of ``probs`` and ``logits``."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithm of the probability of each class."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of each class."""
-        return self._categorical.probs
+        super().__init__(*self._shapes(), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, logits = self._extended_shape(sample_shape), self.logits
@@ -71,8 +49,7 @@ class ExpRelaxedCategorical(Distribution):
         return scores - scores.logsumexp(-1, True)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         n = self._event_shape[0]
         logits, value = broadcast_all(self.logits, value)
         score = (logits - value * self.temperature).log_softmax(-1).sum(-1)
@@ -89,10 +66,11 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     True
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = OfCategories.arg_constraints
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical
+    _expands = ()
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -100,21 +78,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> RelaxedOneHotCategorical:
-        new = self._get_checked_instance(RelaxedOneHotCategorical, _instance)
-        return super().expand(batch_shape, new)  # type: ignore[return-value]
-
-    @property
-    def temperature(self) -> Tensor:
-        """The distance of samples from the corners."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithm of the probability of each class."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of each class."""
-        return self.base_dist.probs
+    temperature = attribute("base_dist.temperature", "The distance of samples from the corners.")
+    logits = attribute("base_dist.logits", "The logarithm of the probability of each class.")
+    probs = attribute("base_dist.probs", "The probability of each class.")

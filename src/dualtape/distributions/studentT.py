@@ -9,7 +9,7 @@ from .._tensor.tensor import Tensor
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
-from .utils import _standard_normal, broadcast_all
+from .utils import _standard_normal, attribute, broadcast_all
 
 __all__ = ["StudentT"]
 
@@ -27,22 +27,18 @@ class StudentT(Distribution):
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
+    _expands = ("df", "loc", "scale", "_chi2")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df, validate_args=False)
         super().__init__(self.df.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> StudentT:
-        return self._expanded(StudentT, batch_shape, _instance, "df", "loc", "scale", "_chi2")
-
     @property
     def mean(self) -> Tensor:
         return self.loc.masked_fill(self.df <= 1, math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -57,8 +53,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * normal * (self._chi2.rsample(sample_shape) / self.df).rsqrt()
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         z = (value - self.loc) / self.scale
         half = 0.5 * self.df
         normalizer = self.scale.log() + 0.5 * (math.pi * self.df).log() + half.lgamma() - (half + 0.5).lgamma()

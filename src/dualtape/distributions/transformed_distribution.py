@@ -30,6 +30,8 @@ class TransformedDistribution(Distribution):
     """
 
     arg_constraints: Any = {}
+    _expands: tuple[str, ...] = ()
+    _shares = ("transforms",)
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
@@ -54,10 +56,15 @@ class TransformedDistribution(Distribution):
         cut = len(forward) - after
         super().__init__(Size(forward[:cut]), Size(forward[cut:]), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> TransformedDistribution:
-        new = self._expanded(TransformedDistribution, batch_shape, _instance, "transforms")
+    def _made_transforms(self) -> list[Transform]:
+        """Return the transforms; a subclass makes them of its own parameters."""
+        return self.transforms
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
         shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self._event_shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        new.transforms = new._made_transforms()
         return new
 
     @constraints.dependent_property(is_discrete=False)
@@ -85,8 +92,7 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         events, log_prob, y = len(self._event_shape), 0.0, value
         for transform in reversed(self.transforms):
             x = transform.inv(y)

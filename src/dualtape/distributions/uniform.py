@@ -26,13 +26,11 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
+    _expands = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Uniform:
-        return self._expanded(Uniform, batch_shape, _instance, "low", "high")
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
@@ -63,14 +61,12 @@ class Uniform(Distribution):
         return self.low + uniform * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         inside = (self.low <= value) & (value < self.high)
         return inside.type_as(self.low).log() - (self.high - self.low).log()
 
     def cdf(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Any) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Number
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,11 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
     """
     probs = clamp_probs(probs)
     return probs.log() - (-probs).log1p() if is_binary else probs.log()
+
+
+def attribute(path: str, doc: str | None = None) -> Any:
+    """Return a property that is another attribute, or one of a part: ``"base_dist.loc"``."""
+    return property(attrgetter(path), doc=doc)
 
 
 class lazy_property:

@@ -11,7 +11,7 @@ from .._tensor.tensor import Tensor
 from ..random import distributions as draws
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property
+from .utils import attribute, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
@@ -29,22 +29,18 @@ class VonMises(Distribution):
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
+    _expands = ("loc", "concentration")
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> VonMises:
-        return self._expanded(VonMises, batch_shape, _instance, "loc", "concentration")
 
     @property
     def mean(self) -> Tensor:
         """The mean of the angles on the circle."""
         return self.loc
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = attribute("loc")
 
     @lazy_property
     def variance(self) -> Tensor:
@@ -57,8 +53,7 @@ class VonMises(Distribution):
             return draws.von_mises(self.loc.expand(shape), self.concentration.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         # scaled by exp(-concentration), the Bessel function does not overflow
         exponent = self.concentration * ((value - self.loc).cos() - 1)
         return exponent - math.log(2 * math.pi) - dt.special.i0e(self.concentration).log()

@@ -28,6 +28,7 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
+    _expands = ("scale", "concentration")
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -36,11 +37,6 @@ class Weibull(TransformedDistribution):
 
     def _made_transforms(self) -> list[Transform]:
         return [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Weibull:
-        new = self._expanded(Weibull, batch_shape, _instance, "scale", "concentration")
-        new.base_dist, new.transforms = self.base_dist.expand(batch_shape), new._made_transforms()
-        return new
 
     def _moment(self, n: int) -> Any:
         """Return the mean of the ``n``-th power, for scale one."""

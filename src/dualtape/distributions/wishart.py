@@ -12,8 +12,8 @@ from .._tensor.tensor import Tensor
 from ..errors import warn
 from . import constraints
 from .chi2 import Chi2
-from .exp_family import ExponentialFamily
-from .multivariate_normal import log_diagonal, lower_factor, one_matrix
+from .exp_family import Canonical, ExponentialFamily
+from .multivariate_normal import OF_MATRICES, log_diagonal, lower_factor, one_matrix
 from .utils import _standard_normal, holds_everywhere, lazy_property, shown
 
 __all__ = ["Wishart"]
@@ -33,16 +33,12 @@ class Wishart(ExponentialFamily):
 
     support = constraints.positive_definite
     has_rsample = True
-    _mean_carrier_measure = 0
+    _expands = ("df", "covariance_matrix", "scale_tril", "precision_matrix")
+    _shares = ("_unbroadcasted_scale_tril",)
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        return {
-            "covariance_matrix": constraints.positive_definite,
-            "precision_matrix": constraints.positive_definite,
-            "scale_tril": constraints.lower_cholesky,
-            "df": constraints.greater_than(self._event_shape[-1] - 1),
-        }
+        return {**OF_MATRICES, "df": constraints.greater_than(self._event_shape[-1] - 1)}
 
     def __init__(
         self,
@@ -68,12 +64,6 @@ class Wishart(ExponentialFamily):
         self.__dict__[name] = matrix.expand(batch + (-1, -1))
         super().__init__(batch, event, validate_args=validate_args)
         self._unbroadcasted_scale_tril = lower_factor(name, matrix)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Wishart:
-        names = ("df", "covariance_matrix", "scale_tril", "precision_matrix")
-        new = self._expanded(Wishart, batch_shape, _instance, *names)
-        new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
 
     def _broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape)
@@ -141,8 +131,7 @@ class Wishart(ExponentialFamily):
         return sample
 
     def log_prob(self, value: Any) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         nu, p, factor = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         log_det = dt.linalg.slogdet(value).logabsdet
         trace = dt.cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -157,11 +146,10 @@ class Wishart(ExponentialFamily):
         volume = (p + 1) * (log_det + 0.5 * p * math.log(2)) + (nu / 2).mvlgamma(p)
         return volume - 0.5 * (nu - p - 1) * mean_log_det + 0.5 * nu * p
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, Tensor]:
-        return -0.5 * self.precision_matrix, 0.5 * (self.df - self._event_shape[-1] - 1)
+    def _canonical(self) -> Canonical:
+        def log_normalizer(x: Any, y: Any) -> Tensor:
+            p = self._event_shape[-1]
+            half = y + (p + 1) / 2
+            return half * (-dt.linalg.slogdet(-2 * x).logabsdet + p * math.log(2)) + half.mvlgamma(p)
 
-    def _log_normalizer(self, x: Any, y: Any) -> Tensor:
-        p = self._event_shape[-1]
-        half = y + (p + 1) / 2
-        return half * (-dt.linalg.slogdet(-2 * x).logabsdet + p * math.log(2)) + half.mvlgamma(p)
+        return Canonical((-0.5 * self.precision_matrix, 0.5 * (self.df - self._event_shape[-1] - 1)), log_normalizer, 0)

@@ -84,7 +84,8 @@ def draw(what: Any, *args: Any, names: Mapping[str, Any] | Module | None = None,
 class Drawing(ModuleType):
     """This module, which can be called: ``dualtape.draw(loss)``."""
 
-    if TYPE_CHECKING:  # what checkers know of a module that is called; they know no such module of themselves
+    # Type checkers know no module that can be called, so that they are told of a function.
+    if TYPE_CHECKING:
         Item: type[_Item]
         Picture: type[_Picture]
         Pictures: type[_Pictures]

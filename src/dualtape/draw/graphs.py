@@ -158,16 +158,12 @@ def _watching(function: Any, calls: list[tuple[int, int, Group]]) -> Iterator[No
         began, _, path = running.pop()
         calls.append((began, next_sequence(), path))
 
-    handles = []
-    for name, module in function.named_modules():
-        if name:
-            handles.append(module.register_forward_pre_hook(lambda m, _, name=name: before(name, m)))
-            handles.append(module.register_forward_hook(lambda *_: after(), always_call=True))
-    try:
+    with contextlib.ExitStack() as handles:
+        for name, module in function.named_modules():
+            if name:
+                handles.enter_context(module.register_forward_pre_hook(lambda m, _, name=name: before(name, m)))
+                handles.enter_context(module.register_forward_hook(lambda *_: after(), always_call=True))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _by_module(calls: list[tuple[int, int, Group]]) -> Callable[[Node], Group]:

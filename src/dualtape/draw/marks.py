@@ -9,7 +9,8 @@ FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 INK = "#22303c"
 FAINT = "#8a97a3"
 QUIET = "#566573"
-CHARACTER = 7.4  # an upper estimate of the width of a character at 12 px, so that words stay inside boxes
+# An upper estimate of the width of a character at 12 px, so that words stay inside boxes.
+CHARACTER = 7.4
 # kind of box: its ground and its border
 COLOURS = {
     "output": ("#fdf0dc", "#c9862b"),

@@ -16,7 +16,8 @@ from .words import counted
 if TYPE_CHECKING:
     from .picture import Group, Picture
 
-_FEW = 60  # boxes that a page shows from the beginning, if opening groups makes that many
+# So many boxes a page shows from the beginning, if opening groups makes that many.
+_FEW = 60
 _ids = itertools.count()
 _STYLE = """
 .dualtape{font-family:FONT;color:#22303c;font-size:13px}

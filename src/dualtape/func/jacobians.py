@@ -74,6 +74,17 @@ def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
     return found if mesh is None else mesh._together(found.reshape(-1, *shape), n)
 
 
+def _nested(rows: list[list], argnums: int | tuple[int, ...], spec: Any, out_spec: Any) -> Any:
+    """Return parts of a Jacobian, a row for each output, as a tree of the outputs with the arguments inside."""
+    inside = [tree_unflatten(row, spec) for row in rows]
+    return tree_unflatten(inside if isinstance(argnums, tuple) else [row[0] for row in inside], out_spec)
+
+
+def _check_chunk(name: str, size: int | None) -> None:
+    if size is not None and size < 1:
+        raise ValueError(f"{name}: `chunk_size` should be greater than 0.")
+
+
 def _check_real(who: str, tensors: list, what: str) -> None:
     """Raise unless all tensors are real: a complex derivative is a single number only for holomorphic functions."""
     for k, tensor in enumerate(tensors):
@@ -125,8 +136,7 @@ def jacrev(
     tensor([[2., 0.],
             [0., 6.]])
     """
-    if chunk_size is not None and chunk_size < 1:
-        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    _check_chunk("jacrev", chunk_size)
 
     @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -153,10 +163,8 @@ def jacrev(
                 _joined(column, x.shape, output.numel(), mesh).reshape(*output.shape, *x.shape)
                 for column, x in zip(zip(*parts, strict=True), pulled.inputs, strict=True)
             ]
-            columns = [of_kind(column, leaf) for column, leaf in zip(columns, pulled.given, strict=True)]
-            nested = tree_unflatten(columns, pulled.spec)
-            rows.append(nested if isinstance(argnums, tuple) else nested[0])
-        result = tree_unflatten(rows, pulled.out_spec)
+            rows.append([of_kind(column, leaf) for column, leaf in zip(columns, pulled.given, strict=True)])
+        result = _nested(rows, argnums, pulled.spec, pulled.out_spec)
         result = (result, pulled.shown(pulled.aux)) if has_aux else result
         return as_numpy(result) if numpy else result
 
@@ -179,26 +187,15 @@ def jacfwd(
 
     Parameters
     ----------
-    func : callable
-        Returns a tensor or a tree of tensors.
-    argnums : int or tuple of int
-        Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
-    has_aux : bool
-        ``func`` returns ``(output, aux)``; the result is then ``(jacobian, aux)``.
+    func, argnums, has_aux, chunk_size, progress, mesh
+        As for :func:`jacrev`, with columns in place of rows.
     randomness : str
         What random functions inside do, as for :func:`vmap`.
-    chunk_size : int, optional
-        How many columns to compute at once; all by default. Fewer need less memory.
-    progress : bool, optional
-        Show how many chunks are computed; by default on a terminal, once it has taken a second.
-    mesh : DeviceMesh, optional
-        Processes that each compute some of the columns; all of them call this, and have the whole.
 
     Returns
     -------
     callable
-        Gives, nested as the output and inside that as the arguments, tensors of shape ``(*output.shape,
-        *input.shape)``.
+        Gives what that of :func:`jacrev` gives.
 
     Examples
     --------
@@ -220,8 +217,7 @@ def _by_columns(
     mesh: Any,
     name: str,
 ) -> Callable:
-    if chunk_size is not None and chunk_size < 1:
-        raise ValueError(f"{name}: `chunk_size` should be greater than 0.")
+    _check_chunk(name, chunk_size)
 
     @named_as(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -256,17 +252,14 @@ def _by_columns(
             ]
             columns.append([_joined(part, part[0].shape[1:], x.numel(), mesh) for part in zip(*parts, strict=True)])
         out_spec, shapes, aux = seen
-        rows = []
-        for i, shape in enumerate(shapes):
-            nested = tree_unflatten(
-                [
-                    of_kind(column[i].movedim(0, -1).reshape(*shape, *x.shape), x)
-                    for column, x in zip(columns, points, strict=True)
-                ],
-                spec,
-            )
-            rows.append(nested if isinstance(argnums, tuple) else nested[0])
-        result = tree_unflatten(rows, out_spec)
+        rows = [
+            [
+                of_kind(column[i].movedim(0, -1).reshape(*shape, *x.shape), x)
+                for column, x in zip(columns, points, strict=True)
+            ]
+            for i, shape in enumerate(shapes)
+        ]
+        result = _nested(rows, argnums, spec, out_spec)
         result = (result, aux) if has_aux else result
         return as_numpy(result) if numpy else result
 
@@ -285,16 +278,8 @@ def hessian(
 
     Parameters
     ----------
-    func : callable
-        Returns a tensor or a tree of tensors.
-    argnums : int or tuple of int
-        Which arguments to differentiate; each may be a tree of tensors or NumPy arrays.
-    chunk_size : int, optional
-        How many columns to compute at once; all by default. Fewer need less memory.
-    progress : bool, optional
-        Show how many chunks are computed; by default on a terminal, once it has taken a second.
-    mesh : DeviceMesh, optional
-        Processes that each compute some of the columns; all of them call this, and have the whole.
+    func, argnums, chunk_size, progress, mesh
+        As for :func:`jacfwd`.
 
     Examples
     --------

@@ -159,7 +159,8 @@ def _weighted(
     name: str, inner: Callable, input: Any, target: Any, weight: Any, reduction: str = "mean", **settings: Any
 ) -> Any:
     losses = inner(input, target, reduction="none", **settings) * weight
-    if reduction == "mean":  # PyTorch's huber_loss divides by the number of elements, the others by their weight
+    # PyTorch's huber_loss divides by the number of elements, the others by their weight.
+    if reduction == "mean":
         return losses.mean() if name == "huber_loss" else losses.sum() / weight.sum()
     return losses.sum() if reduction == "sum" else losses
 

@@ -120,7 +120,8 @@ def trunc_normal_(
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. Values may be distributed wrongly.",
         )
-    if tensor.dtype.itemsize == 2:  # computed in single precision: each step would round to few distinct values
+    # Computed in single precision: in half precision each step would round to few distinct values.
+    if tensor.dtype.itemsize == 2:
         single = empty(tuple(tensor.shape), dtype=float32, device=tensor.device)
         with no_grad():
             tensor.copy_(trunc_normal_(single, mean, std, a, b, generator))
@@ -338,7 +339,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
         matrix = tensor.new_empty((max(rows, columns), min(rows, columns))).normal_(0, 1, generator=generator)
         q, r = linalg.qr(matrix)
-        q = q * r.diagonal().sign()  # else the signs are those of the algorithm, and not evenly distributed
+        # Otherwise the signs would be those of the algorithm, and not evenly distributed.
+        q = q * r.diagonal().sign()
         return tensor.copy_((q.T if rows < columns else q).reshape(tensor.shape)).mul_(gain)
 
 

@@ -25,6 +25,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"dualtape\.")
 AT_IMPORT = (
     "elementwise",
     "arithmetic",
+    "comparisons",
     "shapes",
     "parts",
     "joins",

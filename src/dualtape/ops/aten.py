@@ -132,7 +132,8 @@ def _found(name: str) -> Callable | None:
         return row.function
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    activate_overrides()  # from now on methods are those that ask, which are what a handler gets
+    # From now on methods are those that dispatch, which are what a handler gets.
+    activate_overrides()
     method = getattr(Tensor, _METHODS.get(name, name), None)
     return method if callable(method) else getattr(sys.modules["dualtape"], name, None)
 

@@ -122,12 +122,14 @@ def assign(x: Any, key: Any, value: Any) -> bool:
         return False
     flags = part.flags
     if part.shape == a.shape or not flags.writeable or not flags.c_contiguous and not disjoint(part):
-        return False  # all of x, whose history is then not that of a view; or a write that is refused
+        # All of x, whose history is then not that of a view; or a write that is refused.
+        return False
     view = x._view
     left = mode.grad and (x._requires_grad if view is None else x.requires_grad)
     if left or right:
         if b.ndim > part.ndim or right and b.ndim and b.shape != part.shape:
-            return False  # leading dimensions of size one go, and the rest is spread, which is recorded
+            # Leading dimensions of size one are dropped, and the rest is broadcast: both are recorded.
+            return False
         if not may_record_write(x, left):
             return False  # a leaf, or a view with rules of its own
         source = (value._edge or leaf_edge(value)) if right else None

@@ -66,7 +66,8 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
                 return _into(op, op.bind(args, rest), out)
             kwargs = rest
         return execute(op, op.bind(args, kwargs))
-    except Exception:  # an op that users do not know leaves it to the function that they called
+    except Exception:
+        # An op that users do not know leaves the error to the function that they called.
         public = op.function is FUNCTIONS.get(op.name) or op.function is vars(Tensor).get(op.name)
         if active_overrides or not public or not activate_for(args, kwargs):
             raise
@@ -194,7 +195,8 @@ def unwrap(op: Op, values: list) -> list:
             raise errors.not_a_list(op.name, op.params[place], value)
         if isinstance(value, Tensor):
             if value._view is not None and modes.current().grad:
-                edge_of(value)  # a view that may not be used says so before anything is computed
+                # A view that may not be used raises before anything is computed.
+                edge_of(value)
             raws[place] = value._array
         elif value is None:
             if (op.scalars or op.kind == CONTRACTION) and not (
@@ -318,7 +320,8 @@ def in_dtype(value: Any, dtype: np.dtype, plain: bool) -> Any:
     if hasattr(value, "astype"):
         return value if value.dtype == dtype else cast(value, dtype)
     found = number(value, dtype)
-    return found if plain else found[()]  # beside another library's arrays a number must not be an array of NumPy's
+    # Beside another library's arrays, a number must not be an array of NumPy's.
+    return found if plain else found[()]
 
 
 def _refuse_complex(op: Op, raws: list) -> None:

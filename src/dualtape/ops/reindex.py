@@ -47,7 +47,8 @@ def found() -> tuple[dict[str, set[str]], ...]:
     spaces: dict[str, set[str]] = {}
     for part in ("publish", "publish_composite"):
         setattr(publish, part, _noting_names(getattr(publish, part), names, methods, spaces))
-    for family in names:  # what is not declared by a row is its that is read when it comes
+    # A name that no row declares belongs to the family whose import adds it.
+    for family in names:
         before, had = _members(), set(FUNCTIONS)
         import_module(home(family), __package__)
         names[family] |= set(FUNCTIONS) - had - set().union(*names.values())

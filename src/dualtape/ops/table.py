@@ -29,7 +29,8 @@ LINEAR = "linear"  # jvp: the op itself on the tangents, together
 BILINEAR = "bilinear"  # jvp: the op on one tangent at a time, summed
 LISTED = "listed"  # outputs: as many as the arguments ask for
 
-FLOAT = "float"  # promotion: to a common type that is floating point or complex
+# Promotion to a common type that is floating point or complex.
+FLOAT = "float"
 COMMON = "common"  # promotion: to a common type
 
 

@@ -80,12 +80,10 @@ class Muon(Elementwise):
             "adjust_lr_fn": adjust_lr_fn,
         }
         super().__init__(params, defaults)
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.ndim != 2:
-                    raise ValueError(
-                        f"Muon is for matrices, got a parameter of shape {tuple(p.shape)}: give it another optimizer"
-                    )
+        shapes = [tuple(p.shape) for group in self.param_groups for p in group["params"]]
+        for shape in shapes:
+            if len(shape) != 2:
+                raise ValueError(f"Muon is for matrices, got a parameter of shape {shape}: give it another optimizer")
 
     def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if p.is_complex():

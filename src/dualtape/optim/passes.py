@@ -253,7 +253,8 @@ def count(tensors: Iterable[Tensor], where: Any) -> None:
 
 # --- over arrays ----------------------------------------------------------------------------------
 
-Columns = list  # the parameters, their gradients, and for each slot a list or None
+# The parameters, their gradients, and for each slot a list or None.
+Columns = list
 
 
 def _by_arrays(update: Update, columns: Columns, constants: tuple, options: tuple, where: Any) -> None:

@@ -120,7 +120,8 @@ def radam(
 
     def rule(step: Any) -> tuple[tuple, tuple]:
         step = _get_value(step) + 1
-        now = float(step)  # of a capturable step, too: which form the update has is Python's to decide
+        # Also of a capturable step: Python decides which form the update has.
+        now = float(step)
         correction = 1 - beta2**now
         length = most - 2 * now * beta2**now / correction
         rectified = length > 5

@@ -200,22 +200,20 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     >>> dt.optim.swa_utils.update_bn([dt.tensor([[1.0], [3.0]])], model); model.running_mean
     tensor([2.])
     """
-    momenta: dict[Any, Any] = {}
-    for module in model.modules():
-        if isinstance(module, layers.batchnorm._BatchNorm):
-            module.reset_running_stats()
-            momenta[module] = module.momentum
-    if not momenta:
+    norms: Any = [module for module in model.modules() if isinstance(module, layers.batchnorm._BatchNorm)]
+    if not norms:
         return
-    training = model.training
+    training, momenta = model.training, [norm.momentum for norm in norms]
     model.train()
-    for module in momenta:
-        module.momentum = None  # the average of all
+    for norm in norms:
+        norm.reset_running_stats()
+        # the average of all batches
+        norm.momentum = None
     for batch in loader:
         values = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(values if device is None else values.to(device))
-    for module, momentum in momenta.items():
-        module.momentum = momentum
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
     model.train(training)
 
 

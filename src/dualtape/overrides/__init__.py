@@ -38,7 +38,8 @@ _PUBLIC = {
 __all__ = list(_PUBLIC)
 
 
-def __getattr__(name: str) -> Any:  # the tensor is built on ``active_overrides``, and the public names on the tensor
+# The tensor is built on ``active_overrides``, and the public names on the tensor: they load on demand.
+def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_PUBLIC[name]}", __name__), name)

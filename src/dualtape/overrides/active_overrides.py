@@ -18,7 +18,8 @@ from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import UNWORDED, explained_call
 
 active_overrides: list[bool] = []
-profiling: list[Any] = []  # the recorders of profiles that are being taken, in any thread
+# The recorders of running profiles, in any thread.
+profiling: list[Any] = []
 silent: set[type] = {Tensor, int, float, bool, str, type(None)}  # of arguments that answer for no operation
 # Once the tensors of NumPy's kind are loaded: the function that gives functions of PyTorch's plain ones for them.
 numpy_kind: list[Callable[[tuple, dict], tuple[tuple, dict]]] = []

@@ -84,7 +84,8 @@ def execute(op: Any, values: list) -> Any:
     if mode.grad and _needs(op, values):
         record(op, values, raws, results)
         _settle_node(op, results)
-    if mode.levels:  # the formulas of tangents run on tensors, so that the class is asked again
+    # The formulas of tangents run on tensors, so that the class is asked again.
+    if mode.levels:
         from ..ops.jvp import levels_for, propagate
 
         propagate(op, values, results, levels_for(op, mode))

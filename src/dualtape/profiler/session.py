@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from typing import Any
 
 from .. import modes
@@ -70,24 +72,18 @@ def schedule(
     """
     if min(wait, warmup, repeat, skip_first, skip_first_wait) < 0 or active <= 0:
         raise AssertionError("schedule: expected numbers of steps that are not negative, and some that are active")
+    # Where each of the actions ends within a repetition, in their order.
+    ends = list(accumulate((wait, warmup, active - 1, 1)))
 
     def action(step: int) -> ProfilerAction:
         if step < 0:
             raise AssertionError(f"schedule: expected the number of a step, got {step}")
         if step < skip_first:
             return ProfilerAction.NONE
-        step -= skip_first
-        if skip_first_wait:
-            step += wait
-        length = wait + warmup + active
-        if repeat and step // length >= repeat:
+        repetition, within = divmod(step - skip_first + (wait if skip_first_wait else 0), ends[-1])
+        if repeat and repetition >= repeat:
             return ProfilerAction.NONE
-        place = step % length
-        if place < wait:
-            return ProfilerAction.NONE
-        if place < wait + warmup:
-            return ProfilerAction.WARMUP
-        return ProfilerAction.RECORD_AND_SAVE if place == length - 1 else ProfilerAction.RECORD
+        return list(ProfilerAction)[bisect_right(ends, within)]
 
     return action
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -280,7 +281,8 @@ def _like(input: Tensor, drawn: Tensor) -> Tensor:
     return drawn
 
 
-_AT_ONCE = 100_000  # comparisons that multinomial makes in one call; of more, each row is searched
+# The most comparisons that multinomial makes in one call; beyond, each row is searched.
+_AT_ONCE = 100_000
 
 
 def multinomial(
@@ -339,6 +341,15 @@ def _in_order_of(drawn: Tensor, name: str, memory_format: Any, input: Tensor) ->
     return drawn
 
 
+def _drawn_like(
+    draw: Callable, name: str, input: Tensor, dtype: Any, layout: Any, device: Any, requires_grad: bool, order: Any
+) -> Tensor:
+    """Return what ``draw`` gives with the settings of ``input`` where none are given, in its memory order."""
+    plain_memory(layout)
+    drawn = draw(dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+    return _like(input, _in_order_of(drawn, name, order, input))
+
+
 def rand_like(
     input: Tensor,
     *,
@@ -357,15 +368,8 @@ def rand_like(
     >>> dt.rand_like(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    plain_memory(layout)
-    drawn = rand(
-        input.shape,
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
-    )
-    return _like(input, _in_order_of(drawn, "rand_like", memory_format, input))
+    draw = partial(rand, input.shape, generator=generator)
+    return _drawn_like(draw, "rand_like", input, dtype, layout, device, requires_grad, memory_format)
 
 
 def randn_like(
@@ -386,15 +390,8 @@ def randn_like(
     >>> dt.randn_like(dt.ones(2)).shape
     dualtape.Size([2])
     """
-    plain_memory(layout)
-    drawn = randn(
-        input.shape,
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
-    )
-    return _like(input, _in_order_of(drawn, "randn_like", memory_format, input))
+    draw = partial(randn, input.shape, generator=generator)
+    return _drawn_like(draw, "randn_like", input, dtype, layout, device, requires_grad, memory_format)
 
 
 def randint_like(
@@ -417,20 +414,11 @@ def randint_like(
     >>> dt.randint_like(dt.ones(2), 5).dtype
     dualtape.float32
     """
-    plain_memory(layout)
     if low is None and high is None:
         raise TypeError("randint_like() is missing its argument 'high'")
     low, high = (0, low) if high is None else (low or 0, high)
-    drawn = randint(
-        low,
-        high,
-        input.shape,
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
-    )
-    return _like(input, _in_order_of(drawn, "randint_like", memory_format, input))
+    draw = partial(randint, low, high, input.shape, generator=generator)
+    return _drawn_like(draw, "randint_like", input, dtype, layout, device, requires_grad, memory_format)
 
 
 # --- filling in place -----------------------------------------------------------------------------

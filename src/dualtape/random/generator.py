@@ -15,7 +15,8 @@ from .. import modes
 from .._tensor.device import device as Device
 from .._tensor.tensor import Tensor, wrap
 
-_WORDS = 5  # a PCG64 state as 64-bit words: state (2), increment (2), the spare 32 bits
+# A PCG64 state as 64-bit words: state (2), increment (2), the spare 32 bits (1).
+_WORDS = 5
 
 
 def _not_traced(what: str) -> None:

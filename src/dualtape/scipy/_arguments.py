@@ -44,7 +44,8 @@ def on_arrays(function: Callable, name: str) -> Callable:
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        with enable_grad():  # also inside of a Function: only then does the result show where it comes from
+        # Also inside of a Function: only then does the result show where it comes from.
+        with enable_grad():
             return tree_map(_bare, function(*args, **kwargs))
 
     def _bare(leaf: Any) -> Any:

@@ -53,7 +53,8 @@ class _Storage:
 
     def __init__(self, array: np.ndarray, brief: bool, moved: Tensor | None) -> None:
         self.array, self.brief, self.moved = array, brief, moved
-        self._forms: dict[Any, _Storage] = {}  # made from this one, each once, so that tensors go on sharing memory
+        # Other dtypes of this storage, each made once, so that tensors still share memory.
+        self._forms: dict[Any, _Storage] = {}
 
     def resolved(self, conj: bool, neg: bool) -> _Storage:
         """Return the storage with its elements conjugated and negated, as PyTorch's tensors request by a bit.

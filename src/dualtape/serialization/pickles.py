@@ -33,7 +33,8 @@ class Word:
 
 
 _MARK = object()
-_DEEPEST = 1000  # tuples in tuples: Python hashes them by recursion in C, and pickles none that are deeper
+# Tuples within tuples: Python hashes them by recursion in C, and pickles none that are deeper.
+_DEEPEST = 1000
 _VALUES = {
     "INT",
     "BININT",

@@ -59,7 +59,8 @@ class Writer:
         self.arrays: dict[str, Any] = {}
         self._names: dict[Any, str] = {}  # of what was written, by where it lies
         self._kept: list = []  # so that no address is used twice meanwhile
-        self._tensors: dict[int, int] = {}  # the number of each tensor, in the order in which they are complete
+        # The number of each tensor, in the order in which they are complete.
+        self._tensors: dict[int, int] = {}
         self._open: set[int] = set()  # containers on the way down: one that holds itself has no end
         self._regions: dict[int, set] = {}  # the views of each memory
         for tensor in _tensors(obj, set()):

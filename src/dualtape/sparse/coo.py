@@ -332,7 +332,8 @@ class ToDense(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> tuple:
-        if ctx.indices is None:  # every entry of the gradient that is not zero, in the layout of the input
+        # Every entry of the gradient that is not zero, in the layout of the input.
+        if ctx.indices is None:
             return g if isinstance(g, SparseLayout) else from_dense(g, ctx.sparse_dim), None
         return sparse_of(ctx.indices, at(g, ctx.indices), ctx.size, True), None
 

@@ -13,6 +13,7 @@ from . import hooks as hooks
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("data", "einops"):  # which bring the standard library's processes, and another package, with them
+    # These load the standard library's processes, and another package.
+    if name in ("data", "einops"):
         return import_module(f".{name}", __name__)
     raise errors.missing(__name__, name, globals())

@@ -22,9 +22,11 @@ from ..protocol import as_array, module_of
 
 np: Any = numpy  # its stubs know nothing of other kinds of arrays
 
-RULES: dict[Callable, Callable] = {}  # NumPy's functions on batched arrays; filled when the first level is made
+# NumPy's functions on batched arrays; filled when the first level is made.
+RULES: dict[Callable, Callable] = {}
 _complete = False  # whether they are
-_UFUNC: Any = numpy.ufunc  # under this, what ufuncs do where it is not the same ufunc on the arrays inside
+# Under this key: ufuncs that are not the same ufunc on the arrays inside.
+_UFUNC: Any = numpy.ufunc
 _PLAIN_KEYS = {int, slice, type(None), type(Ellipsis)}
 _WHOLE = slice(None)
 _ndarray, _scalar = numpy.ndarray, numpy.generic

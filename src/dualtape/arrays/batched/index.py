@@ -26,9 +26,11 @@ class _Plan:
     __slots__ = ("key", "depth", "before", "hidden", "rank")
 
     key: tuple  # for the values
-    depth: int  # how many dimensions the index arrays have together; 0 without
+    # How many dimensions the index arrays have together; 0 without any.
+    depth: int
     before: int  # how many dimensions of a sample's result stand before theirs
-    hidden: bool  # whether the hidden axis has an index array, and comes out in front of them
+    # Whether the hidden axis has an index array, so that the result has it in front of the others.
+    hidden: bool
     rank: int  # dimensions of a sample's result
 
     def __init__(self, x: Batched, key: Any, level: BatchLevel) -> None:

@@ -210,10 +210,12 @@ def frozen(x: np.ndarray) -> np.ndarray:
     return x
 
 
-FEW = 128  # numbers up to which an index for each axis is faster than flat indices
+# Up to so many numbers, an index for each axis is faster than flat indices.
+FEW = 128
 _MANY = 1000  # elements from which a count of the indices pays
 _LOTS = 100_000  # elements from which a sparse matrix is worth its making
-_WIDE = 256  # numbers in a row from which adding rows one by one is quicker
+# From so many numbers in a row on, adding rows one by one is faster.
+_WIDE = 256
 
 
 def _add_at_places(out: np.ndarray, index: Any, values: Any) -> bool:

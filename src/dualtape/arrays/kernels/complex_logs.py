@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-_SPLITTER = 134217729.0  # 2 ** 27 + 1: splits 53 bits into two halves whose products are exact
+# 2 ** 27 + 1 splits 53 bits into two halves whose products are exact.
+_SPLITTER = 134217729.0
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:

@@ -158,7 +158,8 @@ def _flat_weight(grad: np.ndarray, x: np.ndarray, shape: tuple, padding: tuple, 
 
 # --- kernels for other windows ---------------------------------------------------------------------
 
-_LANES = 8  # numbers of a row of results from which on vectors along it pay
+# From so many numbers in a row of results on, vectors along it pay.
+_LANES = 8
 _FEW = 4  # kernel elements up to which the kernel is not flipped
 
 
@@ -289,7 +290,8 @@ def _weight(grad: Any, x: Any, shape: tuple, stride: tuple, padding: tuple, dila
         found = total.swapaxes(1, 2).reshape(shape)
     if found is not None and np.isfinite(found).all():  # else zero may have met what is not finite
         return found
-    if result <= seen:  # a product for each of the batch, summed: the sum is smaller than the windows
+    # One product for each sample, summed: the sum is smaller than the windows.
+    if result <= seen:
         if type(x) is type(grad) is np.ndarray and prod(kernel) > 1 and n * groups * inner * seen > BLOCK:
             blocks = _column_blocks(_windows(padded(x, padding, padding), kernel, stride, dilation, out))
             return (

@@ -39,7 +39,8 @@ def is_enabled() -> bool:
 
 
 def _has_llvm() -> bool:
-    from importlib.util import find_spec  # which takes a hundredth of the time that importing NumPy does
+    # Imported on demand: it takes a hundredth of the time that importing NumPy does.
+    from importlib.util import find_spec
 
     return find_spec("llvmlite") is not None
 
@@ -97,7 +98,8 @@ def _large(function: Callable, traced: Callable, programs: dict, args: tuple) ->
 # --- convolutions -----------------------------------------------------------------------------------
 
 _convolutions: dict[tuple, Any] = {}
-_KINDS = 256  # of convolutions: a network has one to three for each of its layers
+# The number of kinds of convolutions that are kept: a network has one to three for each of its layers.
+_KINDS = 256
 
 
 def convolution_kernel(what: str, first: np.ndarray, second: np.ndarray, key: tuple, biased: bool = False) -> Any:

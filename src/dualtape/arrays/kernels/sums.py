@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
-WIDTH = 1024  # numbers in one product of two lines, of which BLAS adds up 32 side by side
+# The numbers in one product of two lines, of which BLAS adds up 32 side by side.
+WIDTH = 1024
 _PAIRWISE = 8192  # numbers up to which NumPy's own sum is as quick
 # numbers of a row in one product: of rows BLAS adds up fewer side by side; best if they are no power of two apart
 _ROW = 200
 # rows in one product over columns, of which each is added up by itself; and how many are not worth cutting up
 _COLUMN, _FEW_ROWS = 64, 256
 _ONES = {np.dtype(kind): np.ones(WIDTH, kind) for kind in (np.float32, np.float64)}
-BLOCK = 131_072  # elements that stay in a processor's own cache, with a few arrays of their size
+# So many elements stay in a processor's own cache, with a few arrays of their size.
+BLOCK = 131_072
 _WORTHWHILE = 4096  # elements from which the shapes are worth a look
 _reduce: Any = np.add.reduce
 _empty = np.empty

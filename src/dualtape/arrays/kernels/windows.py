@@ -78,7 +78,8 @@ def _seen_places(sizes: tuple, kernel: tuple, stride: tuple, dilation: tuple, ou
     return frozen(np.concatenate([memory[where].reshape(-1) for _, where in _places(kernel, stride, dilation, out)]))
 
 
-_FEW = 256  # windows up to which all their entries are gathered, and added back, in one call
+# Up to so many windows, all their entries are gathered, and added back, in one call.
+_FEW = 256
 
 
 def _out_sizes(

@@ -16,7 +16,8 @@ CONSTANT, VARYING, FIRST = 0, 1, 2
 LIMIT = 50_000_000  # members of all sets together: 400 MB
 _CHUNK = 4_000_000  # members looked at at once
 
-Sets = np.ndarray  # int64 numbers of sets, in the shape of the values they belong to
+# int64 numbers of sets, in the shape of the values they belong to.
+Sets = np.ndarray
 
 
 class DensePatternError(RuntimeError):

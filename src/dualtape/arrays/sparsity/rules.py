@@ -82,7 +82,8 @@ def _ufunc_sets(ufunc: np.ufunc, inputs: tuple) -> Sets:
         return by_signature(ufunc.signature, inputs)
     if ufunc in _STEPS and not any(np.asarray(plain(x)).dtype.kind == "c" for x in inputs):
         return np.minimum(united(*inputs), VARYING)
-    if _compares(ufunc):  # what it depends on is of no interest, only whether it may change
+    # A comparison's dependencies do not matter, only whether its result may change.
+    if _compares(ufunc):
         return reduce(np.maximum, (np.minimum(sets_of(x), VARYING) for x in inputs))
     if ufunc is np.multiply:
         a, b = inputs

@@ -317,7 +317,8 @@ def called(function: Any, args: tuple) -> Any:
     return recorded(CALL, _whole[function], args, {}, static=not masked)
 
 
-_whole: dict[Any, Any] = {}  # functions that are called as a whole, with their results as programs take them
+# Functions that are recorded as one call, with their results as programs take them.
+_whole: dict[Any, Any] = {}
 
 
 def is_whole(function: Any) -> bool:

@@ -48,7 +48,8 @@ def _watched(*functions: Callable) -> Callable[[], bool]:
         for function in filter(callable, held):  # what the user gave, inside of what calls it
             guards.append((function, Guard(Dependencies(function, []))))
             guards[-1][1].remember()
-    except Exception:  # whatever cannot be followed, for whatever reason, may have changed
+    except Exception:
+        # Anything that cannot be followed, for whatever reason, may have changed.
         return lambda: False
     return lambda: all([guard.same_objects(function, []) is None for function, guard in guards])
 

@@ -46,7 +46,8 @@ class IterationBackward(NamedTuple):
     """
 
     part: Part
-    carried: list[int]  # the numbers of the states that gradients go through, and of elements and results
+    # The indices of the states that gradients flow through, and of elements and results.
+    carried: list[int]
     elements: list[int]
     results: list[int]
     last: list[int]  # of the last state, what has a history

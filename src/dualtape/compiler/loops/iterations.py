@@ -9,7 +9,8 @@ from numpy.lib.stride_tricks import as_strided
 
 from .. import backends
 
-_AT_ONCE = 1 << 16  # iterations of an endless loop between two chances to interrupt it
+# The number of iterations of an endless loop between two points where it can be interrupted.
+_AT_ONCE = 1 << 16
 
 
 class Iterations:

@@ -13,7 +13,8 @@ from .backward import IterationBackward
 from .body import Body, Part
 from .iterations import Iterations
 
-_KEPT = 64  # iterations, at least, between two states kept for the backward of a while_loop
+# The least number of iterations between two states kept for the backward of a while_loop.
+_KEPT = 64
 
 
 class Loop:

@@ -27,11 +27,13 @@ from .maths import Library, constant, vector
 
 _WIDE = 128  # bytes of two vectors
 _ROWS = 8  # channels at a time
-_SUMS = 24  # vectors that are added to at a time, where a channel has several
+# So many vectors are added to at a time, where a channel has several.
+_SUMS = 24
 _PLACES = 9  # kernel elements at a time
 _TERMS = 256  # that are added up one by one
 _MOST = 64  # elements of a kernel
-_FAR = 8  # a step between windows, from which on images' gradients are not put together of vectors
+# From this step between windows on, gradients of images are not computed by vectors.
+_FAR = 8
 STACK = 1 << 20  # bytes for an image, and gradients of one
 
 

@@ -23,7 +23,8 @@ MOST_BYTES = 1 << 28  # of all entries
 MOST_ENTRIES = 4096
 _LARGEST = 1 << 26  # of one entry
 _EVERY = 64  # writes between two looks at the size of the folder
-_STALE = 3600.0  # seconds after which a file that a process began to write is removed
+# A file that a process began to write is removed after so many seconds.
+_STALE = 3600.0
 _BY_DESCRIPTOR = {os.open, os.mkdir, os.stat, os.unlink} <= os.supports_dir_fd and hasattr(os, "getuid")
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -91,7 +91,8 @@ class Executable:
         self._size = program.schedule.bytes + _ALIGN
         self._lent = self._size > _OWN
         self._memory: np.ndarray | None = None
-        self._start = self._skipped = 0  # where the arena begins, and how far that is from the beginning of a block
+        # Where the arena begins, and its distance from the beginning of its block.
+        self._start = self._skipped = 0
         self._tables: list[tuple[np.ndarray, np.ndarray]] = []  # and the indices of arena offsets in them
         self.entries = []
         self.calls = []

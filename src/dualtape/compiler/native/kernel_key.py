@@ -17,11 +17,13 @@ from .schedule import BLOCK_BYTES, BLOCK_ROWS, Cluster, Schedule
 
 LANES = {1: 32, 4: 32, 8: 16}
 WIDE = {"f4": 16, "f8": 8}  # of products
-MUCH = 1 << 18  # elements, over all members, from which on threads share a kernel
+# From so many elements on, over all members, threads share a kernel.
+MUCH = 1 << 18
 _PASSED = frozenset({"add", "subtract", "multiply", "divide"})  # whose numbers are given, but for a few
 _USUAL = frozenset({0, 1, 2, 3, 0.5, -1, -2, -0.5})
 _MOST = 8  # numbers that are given
-_LONG = 1024  # summands from which on single precision is added up in double
+# From so many summands on, single precision is added up in double.
+_LONG = 1024
 _PIECE = 256  # terms of a large product that are added up one by one
 
 
@@ -172,7 +174,8 @@ def _loop_plan(members: list[tuple], bounds: Any, first: int, rows: int = 1) -> 
     *outer, count = dims
     width = min(count, LANES[max(SIZES[code] for code in codes)])
     chunks = -(-count // width)
-    ways: dict[tuple, int] = {}  # steps along the outer dimensions, and where they are among the numbers
+    # Steps along the outer dimensions, and their position among the numbers.
+    ways: dict[tuple, int] = {}
 
     def placed(r: Any) -> Any:
         if r is None or r[0] != "m":

@@ -32,7 +32,8 @@ class Kernel:
         self.slots = 0
         self.numbers = 0  # that it is given beside its pointers
         self.locals: tuple[int, ...] = ()  # bytes of memory on the stack
-        self.inline = False  # functions are written out: a loop of few keeps their constants in registers
+        # Functions are inlined: a loop over few elements keeps their constants in registers.
+        self.inline = False
         # of the outermost loop, if threads may share it: how many, or GIVEN, as many as its last number says
         self.rounds: int | str | None = None
 

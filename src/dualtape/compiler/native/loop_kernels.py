@@ -35,7 +35,8 @@ class Loop:
         # whether the last vector begins earlier; whether sums are long; whether there is enough for several threads
         self.width, self.again, self.long, self.much = facts
         self.sizes = [f"%n{first + d}" for d in range(outer)]
-        self.several = not last  # vectors in the last dimension: how long that is, is given, and how many that makes
+        # Whether there are several vectors in the last dimension, whose length is then an argument.
+        self.several = not last
         self.count = f"%n{first + outer}" if self.several else str(last)
         self.chunks = f"%n{first + outer + 1}"
         self.inline = sum([p[1] in FUNCTIONS for p in self.plan]) <= _FEW

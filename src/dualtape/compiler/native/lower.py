@@ -71,7 +71,8 @@ _REDUCTIONS = {
 _WITHOUT_DTYPE = {np.max, np.amax, np.min, np.amin, np.any, np.all}
 
 
-_MANY = 512  # summands from which on columns are added up in double precision
+# From so many summands on, columns are added up in double precision.
+_MANY = 512
 
 
 class NotNative(Exception):
@@ -209,7 +210,8 @@ class Lowering:
 
     def _cast(self, access: Access, value: Value, dtype: np.dtype) -> Access:
         if dtype not in NATIVE or (value.dtype.kind == "f" and dtype.kind in "iu"):
-            raise Unsupported  # what becomes of NaN and of what is too large is NumPy's to say
+            # NumPy decides what becomes of NaN and of numbers that are too large.
+            raise Unsupported
         order = _order(value)
         shape = tuple([value.shape[d] for d in order])
         node = self.add(CAST, dtype, shape, ((access[0], access[1], tuple([access[2][d] for d in order])),))
@@ -406,7 +408,8 @@ class Lowering:
         shape = tuple([source.shape[d] for d in kept])
         attr = (name, space, tuple([k for k, d in enumerate(way) if d in axes]))
         single = name == "add" and inner == np.float32 and way[-1] not in axes and prod(space) > _MANY * prod(shape)
-        if single:  # columns, whose sums lie in memory: there they are kept in double precision, in blocks of rows
+        # The sums of columns lie in memory: they are kept there in double precision, in blocks of rows.
+        if single:
             double = np.dtype("f8")
             reading, space, summed = self._blocks(reading, space, attr[2], inner)
             wide = self.add(CAST, double, space, (reading,))

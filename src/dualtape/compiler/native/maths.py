@@ -385,7 +385,8 @@ class Lanes:
             return self.mul(x, x)
         if exponent == -1:
             return self.div(1.0, x)
-        if exponent == 0.5:  # as NumPy does: the root of -0.0 is -0.0, and that of -inf is NaN
+        # As in NumPy, the root of -0.0 is -0.0, and that of -inf is NaN.
+        if exponent == 0.5:
             return self.intrinsic("sqrt", x)
         return None
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .schedule import Cluster, Schedule
 
 _MUCH = 1 << 19  # elements from which on threads pay
-_MANY = 1025  # parts for threads at least: so many are added up as exactly as elements are
-_ROW = (512, 1025)  # elements of such a part at least; of double precision, so many that they are, too
+# The least number of parts for threads: so many are added up as exactly as elements are.
+_MANY = 1025
+# The least number of elements of a part; in double precision enough that they are added up exactly, too.
+_ROW = (512, 1025)
 _SOME = 1 << 13  # elements from which on sums of short rows are made of parts
 _SHORT, _FEW = 256, 32  # elements of such a part at least, and parts
 _VECTOR = 32

@@ -26,7 +26,8 @@ from .schedule import Cluster, Schedule
 from .simplify import Cleaned
 
 _known: dict[tuple, str] = {}  # kernels by their plans
-watching: dict[int, Any] = {}  # by thread: what takes a profile of the programs that run there
+# By thread: what takes a profile of the programs that run there.
+watching: dict[int, Any] = {}
 _SHOWN = 6  # ops in the name of a kernel
 _FEW = 3  # kernels' nodes for each call that make a program worth it
 

@@ -47,8 +47,10 @@ _CHEAP = frozenset(
 )
 _LARGE = 1 << 16  # bytes of arrays from which on memory is what takes the time
 _STEPS = 12  # that are taken again for one array
-_SMALLER = 8  # times smaller, what is read does not count beside what is not stored
-_READS = 2  # arrays that are read for one that is neither written nor read
+# An array that is so many times smaller does not count when it is read instead of one that is stored.
+_SMALLER = 8
+# So many arrays may be read in place of one that is then neither written nor read.
+_READS = 2
 _FOREVER = 1 << 60
 
 

@@ -15,7 +15,8 @@ from .ir import REDUCE, SCALAR, WRITE, dense
 _SHORT, _LONG = 128, 1 << 15  # elements of rows that pay
 _MANY = 1 << 15  # elements in all from which on that pays
 _STACK = 32768  # bytes for rows that are nowhere else
-_TRIES = 12  # loops that are looked at after one that could not be taken along
+# So many loops are tried after one that could not be fused.
+_TRIES = 12
 
 
 def on_dims(dims: list[int], shape: tuple, strides: tuple) -> list[int]:
@@ -84,7 +85,8 @@ class _Nest:
                 ways = result_strides(node.attr)
                 made[i] = self._aligned((i, 0, ways), node.space, i, row)
                 if not made[i] and (row == 1 or not on_dims(dims_of(bounds), node.space, ways)[-1]):
-                    return False  # a sum over rows, which is kept more exactly where it is by itself
+                    # A sum over rows is more exact in a kernel of its own.
+                    return False
         self.parts.append(cluster)
         self.lead = lead
         self.made.update(made)

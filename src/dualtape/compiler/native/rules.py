@@ -144,7 +144,8 @@ def _copy(low: Lowering, result: Value, x: Any, *order: Any, **more: Any) -> Non
 
 @_rule(np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 def _like(low: Lowering, result: Value, *args: Any, **more: Any) -> None:
-    raise Unsupported  # those of constants are constants; others are filled by calls until told apart below
+    # Parts of constants are constants; others are filled by calls, unless they are told apart below.
+    raise Unsupported
 
 
 @_rule(np.dot)

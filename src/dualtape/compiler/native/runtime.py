@@ -22,7 +22,8 @@ _lock = threading.Lock()
 _engines: list[Any] = []  # what holds the machine code
 _functions: dict[str, int] = {}  # addresses by name
 _machine: Any = None
-VERSION = 1  # of what is written: entries of the cache from before are not read
+# The version of the cache's format: entries of other versions are not read.
+VERSION = 1
 
 _RUNTIME = """
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

@@ -41,7 +41,8 @@ from .simplify import Cleaned
 TINY_NODES = 160  # of one straight piece of code
 LOOP_NODES = 400  # of one loop
 OWN_PRODUCT = 48**3  # multiplications up to which a product is ours, not BLAS's
-BLOCK_DEPTH, BLOCK_ROWS, BLOCK_BYTES = 1024, 8, 128  # of products in blocks: terms at most, rows and bytes side by side
+# Blocks of products: the most terms, the rows, and the bytes side by side.
+BLOCK_DEPTH, BLOCK_ROWS, BLOCK_BYTES = 1024, 8, 128
 _REPEATED = 16384  # elements up to which nodes are looked at for repetition
 NATIVE_KINDS = "fib"
 IN_PLACE = (WRITE, TOUCHED)

@@ -38,7 +38,8 @@ from .ir import (
 
 # not maximum and minimum: of 0.0 and -0.0, they give the second
 _COMMUTATIVE = frozenset({"add", "multiply", "logical_and", "logical_or", "equal", "not_equal"})
-_SPARSE = 64  # elements from which on x + (zeros but for a region) is a write
+# From so many elements on, x + (zeros but for a region) becomes a write to the region.
+_SPARSE = 64
 _UNIQUE = frozenset({INPUT, CONST, EMPTY, CALL, GIVEN, TOUCHED, CHECK})
 
 

@@ -31,9 +31,12 @@ from .messages import Message, pack
 __all__ = ["Agent", "WorkerInfo", "here"]
 
 _MOST = 256  # threads for calls that wait for one another
-_EAGER = 1e-3  # seconds after something came in which it looks without a pause
-_SHORTEST, _LONGEST = 1e-4, 1e-3  # seconds between two looks while somebody waits, while nobody does
-_LOOK_AROUND = 0.5  # seconds between looks for deadlines, and for processes that have left
+# For so many seconds after a message it polls without a pause.
+_EAGER = 1e-3
+# The seconds between two polls while somebody waits, and while nobody does.
+_SHORTEST, _LONGEST = 1e-4, 1e-3
+# The seconds between checks for deadlines and for processes that have left.
+_LOOK_AROUND = 0.5
 
 
 class WorkerInfo(NamedTuple):

@@ -31,9 +31,11 @@ __all__ = ["RULES", "Sharded", "apply", "full", "placed", "store", "unruled"]
 
 RULES: dict[Any, Callable] = {}  # NumPy's functions on sharded arrays; filled next door
 UFUNC_METHODS: dict[str, Callable] = {}
-unruled: dict[str, int] = {}  # functions that ran on whole arrays for want of a rule: how many bytes were gathered
+# Functions without a rule, which ran on whole arrays: the number of bytes that were gathered.
+unruled: dict[str, int] = {}
 _plans: dict[tuple, Any] = {}
-direct: dict[tuple, Spec] = {}  # (ufunc of two arrays, their specs): the spec of the result, where nothing is moved
+# (ufunc of two arrays, their specs): the spec of the result, where nothing is moved.
+direct: dict[tuple, Spec] = {}
 _PLAIN = (numpy.ndarray, numpy.generic)
 _NUMBERS = (int, float, complex, bool)
 
@@ -93,8 +95,10 @@ class Sharded(np.lib.mixins.NDArrayOperatorsMixin):
         self.local = local
         self.spec = spec
         self.steps: tuple | None = None  # the strides of a view
-        self.writes = writes  # how often its memory was written, shared by all that lie in it
-        self.copied = copied  # (writes of what this is a copy of, [their number then], what writes it there)
+        # The number of writes to its memory, shared by all arrays in it.
+        self.writes = writes
+        # (writes of what this is a copy of, [their number then], what writes it there)
+        self.copied = copied
 
     # --- NumPy's protocols ------------------------------------------------------------------------
 
@@ -462,11 +466,13 @@ class Plan:
     def __init__(self, mesh: Any, codes: list, outs: list, moves: bool, cuts: bool) -> None:
         self.mesh = mesh
         self.codes = codes  # of each input
-        self.outs = outs  # of each result: its codes, and the length of what each of them shards
+        # Of each result: its codes, and the length of each dimension that it shards.
+        self.outs = outs
         self.specs: list | None = None  # of each result, once it was seen
         self.moves = moves  # whether an input does not lie as it is wanted
         self.direct = not moves and not cuts  # whether the local arrays are the inputs, as they are
-        self.slices: list | None = None  # of each input: what is taken of the local array; None: more must be done
+        # Of each input: the slices taken of the local array; None if more must be done.
+        self.slices: list | None = None
         self.steps: dict[tuple, tuple] = {}  # of a view: its strides, by those of what it is a view of
 
 

@@ -36,7 +36,8 @@ def chosen(arrays: list, allowed: list) -> tuple[Any, list, list, bool, bool]:
             price = 0.0
             for x, shape, code in zip(arrays, shapes, ins, strict=True):
                 now = x.spec.codes[k] if hasattr(x, "spec") else None
-                if now != code:  # of two that cost the same, as on one process, the one that moves less
+                # Of two that cost the same, as on one process, the one that moves less is chosen.
+                if now != code:
                     price += cost(now, code, _bytes(x, shape), ways) + 1e-9
             if price < least:
                 best, least = (out, ins), price

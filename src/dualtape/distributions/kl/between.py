@@ -151,7 +151,7 @@ def _uniform_to_continuous_bernoulli(p: Any, q: Any) -> Any:
 def _uniform_to_beta(p: Any, q: Any) -> Any:
     a, b = q.concentration1, q.concentration0
     near_one = _uniform_mean_log(1 - p.high, 1 - p.low)
-    kl = -p.entropy() + q._log_normalizer(a, b) - (a - 1) * _mean_log(p) - (b - 1) * near_one
+    kl = -p.entropy() + q._canonical().log_normalizer(a, b) - (a - 1) * _mean_log(p) - (b - 1) * near_one
     return kl.masked_fill(_outside(p, 0, 1), math.inf)
 
 

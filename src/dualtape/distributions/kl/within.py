@@ -13,7 +13,7 @@ from ..binomial import Binomial
 from ..categorical import Categorical
 from ..cauchy import Cauchy
 from ..continuous_bernoulli import ContinuousBernoulli
-from ..dirichlet import Dirichlet
+from ..dirichlet import Dirichlet, log_multivariate_beta
 from ..exp_family import ExponentialFamily, normalizer_slopes
 from ..exponential import Exponential
 from ..gamma import Gamma
@@ -79,7 +79,7 @@ def _continuous_bernoulli(p: Any, q: Any) -> Any:
 def _dirichlet(p: Any, q: Any) -> Any:
     a, b = p.concentration, q.concentration
     logs = a.digamma() - a.sum(-1, True).digamma()  # the means of log x
-    return q._log_normalizer(b) - p._log_normalizer(a) + ((a - b) * logs).sum(-1)
+    return log_multivariate_beta(b) - log_multivariate_beta(a) + ((a - b) * logs).sum(-1)
 
 
 @register_kl(Exponential, Exponential)
@@ -94,9 +94,10 @@ def _exponential_family(p: Any, q: Any) -> Any:
         raise NotImplementedError(
             f"kl_divergence is not known of {type(p).__name__} and {type(q).__name__}: register_kl() adds it"
         )
-    natural, normalizer, slopes = normalizer_slopes(p)
-    kl = q._log_normalizer(*q._natural_params) - normalizer
-    for mine, other, slope in zip(natural, q._natural_params, slopes, strict=True):
+    of_p, of_q = p._canonical(), q._canonical()
+    normalizer, slopes = normalizer_slopes(of_p)
+    kl = of_q.log_normalizer(*of_q.parameters) - normalizer
+    for mine, other, slope in zip(of_p.parameters, of_q.parameters, slopes, strict=True):
         term = (other - mine) * slope
         kl = kl - _sum_rightmost(term, term.dim() - kl.dim())
     return kl

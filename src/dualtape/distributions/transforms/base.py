@@ -70,13 +70,13 @@ class Transform:
 
     def with_cache(self, cache_size: int = 1) -> Any:
         """The same transform with a cache of this size."""
-        if self._cache_size == cache_size:
-            return self
-        if type(self).__init__ is Transform.__init__:
+        if cache_size != self._cache_size:
+            if type(self).__init__ is not Transform.__init__:
+                raise NotImplementedError(
+                    f"{type(self).__name__} has an __init__ of its own: it needs a with_cache of its own too"
+                )
             return type(self)(cache_size=cache_size)
-        raise NotImplementedError(
-            f"{type(self).__name__} has an __init__ of its own: it needs a with_cache of its own too"
-        )
+        return self
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -43,7 +43,8 @@ class BackwardHook:
     def __init__(self, module: Any, user_hooks: Sequence[Callable], user_pre_hooks: Sequence[Callable]) -> None:
         self.module, self.user_hooks, self.user_pre_hooks = module, user_hooks, user_pre_hooks
         self.grad_outputs: Any = None
-        self.inputs: list[int] | None = None  # which of the inputs are tensors; None: no gradient flows to them
+        # Which of the inputs are tensors; None if no gradient flows to them.
+        self.inputs: list[int] | None = None
         self.outputs: list[int] = []
         self.n_inputs = self.n_outputs = 0
 
@@ -95,7 +96,8 @@ class BackwardHook:
         return tuple(seen[k] for k in self.outputs)
 
     def _on_inputs(self, grads: tuple, _: Any) -> tuple | None:
-        if self.grad_outputs is None:  # a gradient that did not come through the outputs, as in double backward
+        # The gradient did not come through the outputs, as in double backward.
+        if self.grad_outputs is None:
             return None
         places = self.inputs or []
         found = _spread(places, grads, self.n_inputs)

@@ -11,7 +11,7 @@ from ...autograd.hooks import RemovableHandle
 from ...errors import warn
 from ...overrides.active_overrides import enclosing, numpy_kind, profiling
 from ._backward_hooks import BackwardHook
-from ._state import _WrappedHook
+from ._state import ModuleHook
 
 # of all modules, before those of each
 _global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
@@ -20,7 +20,8 @@ _global_forward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_forward_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
-_global_full: list[bool | None] = [None]  # whether the global backward hooks are full ones; None: there were none yet
+# Whether the global backward hooks are full ones; None before the first.
+_global_full: list[bool | None] = [None]
 
 
 class Calls:
@@ -233,7 +234,7 @@ class _Call:
         if node is None:
             return
         for hook in hooks:
-            node.register_hook(_WrappedHook(hook, self.module))
+            node.register_hook(ModuleHook(hook, self.module))
         warn(
             "Using a non-full backward hook: it sees the gradients of the module's last operation alone, which may not"
             " be those of its inputs. Please use register_full_backward_hook",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +61,7 @@ class ParameterList(Module):
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
-        if values is not None:
-            self += values
+        self.extend(() if values is None else values)
 
     def _name_at(self, idx: Any) -> str:
         place = as_index(idx)
@@ -126,8 +125,7 @@ class ParameterDict(Module):
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
-        if parameters is not None:
-            self.update(parameters)
+        self.update(() if parameters is None else parameters)
 
     def _key(self, key: Any) -> str:
         if not isinstance(key, str):
@@ -159,7 +157,7 @@ class ParameterDict(Module):
 
     def copy(self) -> ParameterDict:
         """Another dict of the same parameters."""
-        return ParameterDict(OrderedDict(self.items()))
+        return self._merged(self)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return the value of that name; store ``default`` if there is none."""
@@ -217,14 +215,14 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called: it is a dict")
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
-        new = self.copy()
-        new.update(other)
-        return new
+        return self._merged(self, other)
 
     def __ror__(self, other: ParameterDict) -> ParameterDict:
-        new = other.copy()
-        new.update(self)
-        return new
+        return self._merged(other, self)
+
+    @staticmethod
+    def _merged(*parts: Any) -> ParameterDict:
+        return ParameterDict(chain.from_iterable(pairs("ParameterDict", part) for part in parts))
 
     def __ior__(self, other: ParameterDict) -> Self:
         self.update(other)

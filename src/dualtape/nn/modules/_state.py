@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..._tensor.tensor import Tensor
@@ -92,34 +92,38 @@ class State:
         """
         if len(args) > 3:
             raise TypeError(f"state_dict() takes destination, prefix and keep_vars, got {len(args)} arguments")
-        if args:  # by place they are of an older form, where what was given by keyword counts as well
+        if args:
             warn(
                 "Positional args are being deprecated, use kwargs instead: state_dict(destination=..., prefix=...)",
                 FutureWarning,
             )
-            destination = args[0] if destination is None else destination
-            prefix = args[1] if len(args) > 1 and prefix == "" else prefix
-            keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
+            # What was also given by keyword counts.
+            defaults: list[Any] = [None, "", False]
+            first, second, third = [*args, *defaults[len(args) :]]
+            destination = first if destination is None else destination
+            prefix, keep_vars = prefix or second, keep_vars or third
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
-        local_metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = local_metadata
-        for hook in self._state_dict_pre_hooks.values():
-            hook(self, prefix, keep_vars)
+        of_this = getattr(destination, "_metadata", {})[prefix[:-1]] = {"version": self._version}
+        for before in self._state_dict_pre_hooks.values():
+            before(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_dict_hooks.values():
-            result = hook(self, destination, prefix, local_metadata)
-            if getattr(hook, "_from_public_api", False):
-                if result is not None:
+        for below, child in self._below(prefix):
+            child.state_dict(destination=destination, prefix=below, keep_vars=keep_vars)
+        for after in self._state_dict_hooks.values():
+            replaced = after(self, destination, prefix, of_this)
+            if replaced is not None:
+                if getattr(after, "_from_public_api", False):
                     raise RuntimeError("state_dict post-hook must return None: change the dict that it is given")
-            elif result is not None:
-                destination = result
+                destination = replaced
         return destination
+
+    def _below(self, prefix: str) -> Iterator[tuple[str, Module]]:
+        """Yield the existing children, each with the beginning of its names."""
+        for name, child in self._modules.items():
+            if child is not None:
+                yield f"{prefix}{name}.", child
 
     def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before :meth:`state_dict`."""
@@ -148,7 +152,7 @@ class State:
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> RemovableHandle:
-        return RemovableHandle.add(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
+        return RemovableHandle.add(self._load_state_dict_pre_hooks, ModuleHook(hook, self) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after the module has loaded; it may change the two lists."""
@@ -170,26 +174,25 @@ class State:
         own = self._persistent()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, tensor in own.items():
-            key = prefix + name
-            if key in state_dict:
-                wrong = self._load_one(name, key, tensor, state_dict[key], assign)
+            if prefix + name in state_dict:
+                wrong = self._load_one(name, prefix + name, tensor, state_dict[prefix + name], assign)
                 error_msgs.extend([wrong] if wrong else [])
-            elif strict:
-                missing_keys.append(key)
-        extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX
-        if self._overrides("set_extra_state"):
-            if extra_key in state_dict:
-                self.set_extra_state(state_dict[extra_key])
-            elif strict:
-                missing_keys.append(extra_key)
-        elif strict and extra_key in state_dict:
-            unexpected_keys.append(extra_key)
+        extra = _EXTRA_STATE_KEY_SUFFIX
+        takes_extra, has_extra = self._overrides("set_extra_state"), prefix + extra in state_dict
+        if takes_extra and has_extra:
+            self.set_extra_state(state_dict[prefix + extra])
         if strict:
-            for key in state_dict:
-                if key.startswith(prefix) and key != extra_key:
-                    name, *below = key.removeprefix(prefix).split(".", 1)
-                    if name not in (self._modules if below else own):
-                        unexpected_keys.append(key)
+            names = [*own, extra] if takes_extra else list(own)
+            missing_keys.extend([prefix + name for name in names if prefix + name not in state_dict])
+            unexpected_keys.extend([prefix + extra] if has_extra and not takes_extra else [])
+            unexpected_keys.extend(
+                [key for key in state_dict if key.startswith(prefix) and not self._knows(key, prefix, own)]
+            )
+
+    def _knows(self, key: str, prefix: str, own: dict[str, Tensor]) -> bool:
+        """Return whether a key is that of a tensor here, of one below a child, or of extra state."""
+        name, *below = key.removeprefix(prefix).split(".", 1)
+        return name in self._modules if below else name in own or name == _EXTRA_STATE_KEY_SUFFIX
 
     def _load_one(self, name: str, key: str, tensor: Tensor, new: Any, assign: bool) -> str | None:
         """Copy or assign one tensor; return a description of the problem if there is one."""
@@ -270,11 +273,9 @@ def _load(
     if assign:
         local_metadata = {**local_metadata, "assign_to_params_buffers": True}
     module._load_from_state_dict(given, prefix, local_metadata, True, found.missing_keys, found.unexpected_keys, wrong)
-    for name, child in module._modules.items():
-        if child is not None:
-            below = f"{prefix}{name}."
-            part = {key: value for key, value in given.items() if key.startswith(below)}
-            _load(child, part, below, metadata, assign, found, wrong)
+    for below, child in module._below(prefix):
+        part = {key: value for key, value in given.items() if key.startswith(below)}
+        _load(child, part, below, metadata, assign, found, wrong)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, found) is not None:
             raise AssertionError(
@@ -283,32 +284,23 @@ def _load(
             )
 
 
-class _WrappedHook:
-    """A hook that gets the module first, referenced weakly; unchanged if there is no module."""
+class ModuleHook:
+    """A hook that gets its module first. The module owns the hook, which therefore refers to it weakly."""
 
-    def __init__(self, hook: Callable, module: Any = None) -> None:
+    def __init__(self, hook: Callable, module: Any) -> None:
         self.hook = hook
-        self.with_module = module is not None
-        if module is not None:
-            self.module = weakref.ref(module)
+        self._module = weakref.ref(module)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.with_module:
-            return self.hook(*args, **kwargs)
-        module = self.module()
+    @property
+    def module(self) -> Any:
+        """The module."""
+        module = self._module()
         if module is None:
             raise RuntimeError("this hook belongs to a module that is gone: keep a reference to the module")
-        return self.hook(module, *args, **kwargs)
+        return module
 
-    def __getstate__(self) -> dict:
-        state = {"hook": self.hook, "with_module": self.with_module}
-        return {**state, "module": self.module()} if self.with_module else state
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.hook(self.module, *args, **kwargs)
 
-    def __setstate__(self, state: dict) -> None:
-        self.hook, self.with_module = state["hook"], state["with_module"]
-        if self.with_module:
-            if state["module"] is None:
-                raise RuntimeError(
-                    "this hook was pickled after its module was gone, and cannot be called: pickle it with the module"
-                )
-            self.module = weakref.ref(state["module"])
+    def __reduce__(self) -> Any:
+        return type(self), (self.hook, self.module)

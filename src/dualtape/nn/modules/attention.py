@@ -128,7 +128,8 @@ class MultiheadAttention(Module):
                 " F.scaled_dot_product_attention"
             )
         turned = self.batch_first and query.dim() == 3
-        if turned:  # what is one tensor stays one: its projections are then computed at once
+        # A tensor that is given twice stays one tensor: its projections are then computed in one product.
+        if turned:
             same_key, same_value = key is query, value is key
             query = query.transpose(0, 1)
             key = query if same_key else key.transpose(0, 1)

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..._tensor.creation import tensor
 from ..._tensor.dtypes import NAMED
-from ..._tensor.shaped import empty, ones, zeros
+from ..._tensor.shaped import ones, zeros
 from .. import functional as F
-from .. import init
-from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..parameter import UninitializedBuffer, UninitializedParameter
+from ._affine import register_affine, reset_affine
 from .lazy import LazyModuleMixin
 from .module import Module
 
@@ -55,9 +55,7 @@ class _NormBase(Module):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            made = Parameter(empty(num_features, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
+        register_affine(self, num_features, affine, bias, device, dtype)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracked else None)
@@ -75,10 +73,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Reset the running statistics; scales become one, offsets zero."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        reset_affine(self)
 
     def _check_input_dim(self, input: Any) -> None:
         if not self._dims:
@@ -333,15 +328,9 @@ class SyncBatchNorm(_BatchNorm):
         """Return ``module`` with its batch norms replaced by synchronised ones."""
         result: Module = module
         if isinstance(module, _BatchNorm):
-            result = cls(
-                module.num_features,
-                module.eps,
-                module.momentum,
-                module.affine,
-                module.track_running_stats,
-                process_group,
-                bias=module.bias is not None,
-            )
+            names = ("num_features", "eps", "momentum", "affine", "track_running_stats")
+            settings: dict[str, Any] = {name: getattr(module, name) for name in names}
+            result = cls(**settings, process_group=process_group, bias=module.bias is not None)
             result._parameters.update(module._parameters)
             result._buffers.update(module._buffers)
             result.training = module.training

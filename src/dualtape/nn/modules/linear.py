@@ -130,9 +130,8 @@ class Bilinear(Module):
     def reset_parameters(self) -> None:
         """Draw the parameters uniformly within ``1 / sqrt(in1_features)`` of zero."""
         bound = 1 / math.sqrt(self.weight.size(1))
-        init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        for parameter in (self.weight,) if self.bias is None else (self.weight, self.bias):
+            init.uniform_(parameter, -bound, bound)
 
     def forward(self, input1: Any, input2: Any) -> Any:
         return F.bilinear(input1, input2, self.weight, self.bias)

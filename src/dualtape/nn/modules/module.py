@@ -32,7 +32,6 @@ from ._convert import Conversions
 from ._state import _EXTRA_STATE_KEY_SUFFIX as _EXTRA_STATE_KEY_SUFFIX
 from ._state import State
 from ._state import _IncompatibleKeys as _IncompatibleKeys
-from ._state import _WrappedHook as _WrappedHook
 from ._walk import Tree
 
 if TYPE_CHECKING:
@@ -250,8 +249,8 @@ class Module(Calls, Tree, State, Conversions):
         if not isinstance(mode, bool):
             raise ValueError(f"train() takes True or False, got {mode!r}")
         self.training = mode
-        for module in self.children():
-            module.train(mode)
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self) -> Self:
@@ -260,8 +259,8 @@ class Module(Calls, Tree, State, Conversions):
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call ``fn`` with each descendant, and then with this module."""
-        for module in self.children():
-            module.apply(fn)
+        for child in self.children():
+            child.apply(fn)
         fn(self)
         return self
 

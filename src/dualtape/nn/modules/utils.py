@@ -17,10 +17,7 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
     return parse
 
 
-_single = _ntuple(1, "_single")
-_pair = _ntuple(2, "_pair")
-_triple = _ntuple(3, "_triple")
-_quadruple = _ntuple(4, "_quadruple")
+_single, _pair, _triple, _quadruple = map(_ntuple, range(1, 5), ("_single", "_pair", "_triple", "_quadruple"))
 
 
 def _reverse_repeat_tuple(t: Iterable, n: int) -> tuple:

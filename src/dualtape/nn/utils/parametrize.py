@@ -91,30 +91,25 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
+        made: Any = original
         with no_grad():
-            new: Any = original
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    try:
-                        new = module.right_inverse(new)
-                    except NotImplementedError:  # then the original stays
-                        pass
-        if not isinstance(new, (Tensor, Sequence)):
-            raise ValueError(
-                f"right_inverse must return a tensor, or a list or tuple of tensors, got a {type(new).__name__}"
-            )
-        self.is_tensor = isinstance(new, Tensor)
-        self.ntensors = 1 if isinstance(new, Tensor) else len(new)
-        if isinstance(new, Tensor):
-            if original.dtype != new.dtype or original.device != new.device:
+                    # one that does not implement it leaves the original
+                    with suppress(NotImplementedError):
+                        made = module.right_inverse(made)
+        self.is_tensor = isinstance(made, Tensor)
+        self.ntensors = len(_several(made))
+        if self.is_tensor:
+            if (original.dtype, original.device) != (made.dtype, made.device):
                 raise ValueError(
                     "When `right_inverse` outputs one tensor, it may not change the dtype or the device:"
-                    f" {original.dtype} on {original.device} before, {new.dtype} on {new.device} after"
+                    f" {original.dtype} on {original.device} before, {made.dtype} on {made.device} after"
                 )
-            _set(original, new)
+            _set(original, made)
             _register(self, "original", original)
         else:
-            for k, each in enumerate(new):
+            for k, each in enumerate(made):
                 if not isinstance(each, Tensor):
                     raise ValueError(
                         "right_inverse must return a tensor, or a list or tuple of tensors, got one whose element"
@@ -127,92 +122,101 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             _same("Registering a parametrization", "original", self(), shape, dtype)
 
+    def _names(self) -> list[str]:
+        """Return the names of the originals."""
+        return ["original"] if self.is_tensor else [f"original{k}" for k in range(self.ntensors)]
+
+    def _originals(self) -> list[Any]:
+        return [getattr(self, name) for name in self._names()]
+
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals such that the parametrised tensor becomes ``value``."""
         with no_grad():
-            new: Any = value
+            made: Any = value
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
                         f"{type(module).__name__} does not implement right_inverse, by which an assigned value would"
                         " become the original: assign to the originals, or give it one"
                     )
-                new = module.right_inverse(new)
-            if self.is_tensor:
-                originals, values = [self.original], [new]
-                if not isinstance(new, Tensor):
-                    raise ValueError(
-                        f"right_inverse must return a tensor here, as it did before; got a {type(new).__name__}"
-                    )
-            else:
-                if not isinstance(new, Sequence) or len(new) != self.ntensors:
-                    raise ValueError(
-                        f"right_inverse must return {self.ntensors} tensors in a list or tuple, as it did before; got a"
-                        f" {type(new).__name__}"
-                    )
-                originals, values = [getattr(self, f"original{k}") for k in range(self.ntensors)], list(new)
-            for original, each in zip(originals, values, strict=True):
+                made = module.right_inverse(made)
+            if isinstance(made, Tensor) != self.is_tensor or len(_several(made)) != self.ntensors:
+                expected = "a tensor" if self.is_tensor else f"{self.ntensors} tensors in a list or tuple"
+                raise ValueError(
+                    f"right_inverse must return {expected} here, as it did before; got a {type(made).__name__}"
+                )
+            pairs = list(zip(self._originals(), _several(made), strict=True))
+            for original, each in pairs:
                 if not isinstance(each, Tensor) or each.dtype != original.dtype:
                     raise ValueError(
                         f"the tensor returned by `right_inverse` is {getattr(each, 'dtype', type(each).__name__)}, and"
                         f" the original {original.dtype}"
                     )
-            for original, each in zip(originals, values, strict=True):
+            for original, each in pairs:
                 _set(original, each)
 
     def forward(self) -> Any:
         first, *others = self
-        if self.is_tensor:
-            x = first(self.original)
-        else:
-            x = first(*[getattr(self, f"original{k}") for k in range(self.ntensors)])
+        x = first(*self._originals())
         for module in others:
             x = module(x)
         return x
 
 
+def _several(made: Any) -> Sequence:
+    """Return the results of a ``right_inverse`` as a sequence."""
+    if isinstance(made, Tensor):
+        return (made,)
+    if not isinstance(made, Sequence):
+        raise ValueError(
+            f"right_inverse must return a tensor, or a list or tuple of tensors, got a {type(made).__name__}"
+        )
+    return made
+
+
 # --- the class of a parametrised module -----------------------------------------------------------
 
 
-def _deepcopy(self: Any, memo: dict) -> Any:
-    if id(self) in memo:
-        return memo[id(self)]
-    replica = self.__new__(type(self))
-    memo[id(self)] = replica
-    replica.__dict__ = copy.deepcopy(self.__dict__, memo)
-    for slot in copyreg._slotnames(type(self)):  # type: ignore[attr-defined]
-        if hasattr(self, slot):
-            setattr(replica, slot, copy.deepcopy(getattr(self, slot), memo))
-    return replica
+class _Computed:
+    """An attribute of a module that its parametrization computes, and that sets the originals."""
 
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-def _getstate(self: Any) -> Any:
-    raise RuntimeError("Serialization of parametrized modules is only supported through state_dict()")
-
-
-def _inject_new_class(module: Module) -> None:
-    """Give the module a class of its own, on which properties compute its parametrised tensors."""
-    cls = type(module)
-    members: dict[str, Any] = {"__getstate__": _getstate}
-    if not hasattr(cls, "__deepcopy__"):
-        members["__deepcopy__"] = _deepcopy
-    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
-
-
-def _inject_property(module: Module, name: str) -> None:
-    def get(self: Any) -> Any:
-        parametrization = self.parametrizations[name]
+    def __get__(self, module: Any, owner: type | None = None) -> Any:
+        if module is None:
+            return self
+        compute = module.parametrizations[self.name]
         if not _cached:
-            return parametrization()
-        key = (id(self), name)
+            return compute()
+        key = (id(module), self.name)
         if key not in _cache:
-            _cache[key] = parametrization()
+            _cache[key] = compute()
         return _cache[key]
 
-    def put(self: Any, value: Tensor) -> None:
-        self.parametrizations[name].right_inverse(value)
+    def __set__(self, module: Any, value: Tensor) -> None:
+        module.parametrizations[self.name].right_inverse(value)
 
-    setattr(type(module), name, property(get, put))
+
+def _computing(cls: type) -> type:
+    """Return a subclass for one module, to which the attributes are added that it computes."""
+
+    def no_state(self: Any) -> Any:
+        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict()")
+
+    def copied(self: Any, memo: dict) -> Any:
+        # by way of __reduce_ex__, copy would ask for the state
+        memo[id(self)] = made = object.__new__(type(self))
+        made.__dict__ = copy.deepcopy(self.__dict__, memo)
+        for slot in copyreg._slotnames(cls):  # type: ignore[attr-defined]
+            if hasattr(self, slot):
+                setattr(made, slot, copy.deepcopy(getattr(self, slot), memo))
+        return made
+
+    members: dict[str, Any] = {"__getstate__": no_state}
+    if not hasattr(cls, "__deepcopy__"):
+        members["__deepcopy__"] = copied
+    return type(f"Parametrized{cls.__name__}", (cls,), members)
 
 
 def register_parametrization(
@@ -258,10 +262,10 @@ def register_parametrization(
     steps = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
-        _inject_new_class(module)
+        module.__class__ = _computing(type(module))
         module.parametrizations = ModuleDict()
     module.parametrizations[tensor_name] = steps
-    _inject_property(module, tensor_name)
+    setattr(type(module), tensor_name, _Computed(tensor_name))
     return module
 
 
@@ -358,11 +362,10 @@ def transfer_parametrizations_and_params(
     for name in names:
         source = from_module.parametrizations[name]
         if not hasattr(to_module, name):
-            _register(to_module, name, source.original if source.is_tensor else source.original0)
+            _register(to_module, name, source._originals()[0])
         for parametrization in source:
             register_parametrization(to_module, name, parametrization, unsafe=source.unsafe)
         target = to_module.parametrizations[name]
-        kept = ["original"] if source.is_tensor else [f"original{k}" for k in range(source.ntensors)]
-        for each in kept:
+        for each in source._names():
             setattr(target, each, getattr(source, each))
     return to_module

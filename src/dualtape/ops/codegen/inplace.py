@@ -235,7 +235,8 @@ def _written(code: Code, op: Op, ufunc: bool) -> None:
     else:
         code.names["_ufunc"] = np.add if op.numpy_change is not None else _of_reals(op)
         other = "_r, " if op.numpy_change is not None else "_a1, " if op.required == 2 else ""
-        if op.forward is np.negative:  # NumPy 2.4 drops elements of it, in place, at some steps in memory
+        # NumPy 2.4 skips elements of negative in place, at some strides.
+        if op.forward is np.negative:
             code("if not _flags.c_contiguous:", "    _a0[...] = _ufunc(_a0)", f"    return {op.params[0]}")
         code("try:", f"    _ufunc(_a0, {other}_a0)")
         code("except (RuntimeWarning, FloatingPointError):", "    pass  # raised when all is written")

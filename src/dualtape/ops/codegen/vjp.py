@@ -30,7 +30,8 @@ def write(op: Any, recorded: bool) -> Code:
     code("saved = node._saved", "if type(saved) is _Freed:", "    _check_not_freed(node)")
     if op.outputs is not None:  # of an op with several outputs, which may have one this time
         code("g = g if type(g) is list else [g]")
-    if _has_points(op, recorded):  # one number, and so are all it depends on: scalars are quicker than 0-d arrays
+    # The result is one number, and so are all the inputs: scalars are faster than 0-d arrays.
+    if _has_points(op, recorded):
         code("point = type(g) is not _ndarray")
     edges = [f"e{i}" for i in range(len(op.loads))]
     if op.listed_place is not None:  # one formula gives the gradients of a list
@@ -44,7 +45,8 @@ def write(op: Any, recorded: bool) -> Code:
     else:
         pairs = [f"p{i}" for i in range(len(edges))]
         code(f"{', '.join(edges)} = node._edges", f"{' = '.join(pairs)} = None")
-        if op.saves_tensors:  # as in PyTorch, a value written over is an error whichever gradients are asked for
+        # As in PyTorch, an overwritten value is an error whichever gradients are asked for.
+        if op.saves_tensors:
             code("if wanted is not None:", "    _check_versions(node)")
         for i, e in enumerate(edges):
             with code.block(f"if {e} is not None and (wanted is None or {e}[0] in wanted):"):
@@ -88,7 +90,8 @@ def _formula(code: Code, op: Any, i: int, recorded: bool) -> None:
         _load(code, op, kind, k, recorded)
         if points:
             code("if point:", f"    if type({v}) is _ndarray:", f"        {v} = {v}[()]")
-        if f == "f":  # saved from another kind of array: its gradient is of that kind, too
+        # It was saved from another kind of array: its gradient is of that kind, too.
+        if f == "f":
             code(f"{'el' if points else ''}if type({v}) is not _ndarray and type({v}) not in _known:")
             code(f"    f = formula{i}")
     code(f"r = {f}({', '.join([g, *(f'v{k}' for _, k in loads)])})")
@@ -102,7 +105,8 @@ def _load(code: Code, op: Any, kind: int, k: int, recorded: bool) -> None:
     if kind == OUTPUT:
         value = f"_output_tensor({v}, node, {number})" if recorded else f"{v}[0]"
         code(f"if type({v}) is tuple:", *written, f"    {v} = {value}")
-    else:  # nearly always a tensor that was never written, which is its own entry
+    else:
+        # Nearly always this is a tensor that was never written, which is its own saved entry.
         found = [f"    {v} = {v}._array"]
         if recorded:
             found = [f"    if not {v}._requires_grad and not {v}.requires_grad:"]

@@ -1,5 +1,5 @@
 """Activations of neural networks beyond relu, sigmoid and tanh: elementwise, one tensor (and a slope to learn, for
-prelu).
+prelu); and the random ones, rrelu and gumbel_softmax.
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.tensor import new_tensor, raw
+from ...arrays import zeros
 from ...arrays.bfloat16_dtype import kept_number
 from ...arrays.kernels.approximations import PART, exponential, inverse_normal, normal_share
+from ...arrays.kernels.basics import asarray_like
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.sums import row_blocks
 from ...arrays.lazy import special
+from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use
 from ..publish import add_method
@@ -21,6 +25,8 @@ from ..samples import apart, edge, exact, ours, real, sample
 from ..table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, composite, formula_names, named, op
 from .elementwise import bent
 from .special import error_function
+
+_F = "nn.functional"
 
 _SMOOTH = (
     sample(real(3, 4)),
@@ -216,6 +222,7 @@ _activation("logsigmoid", lambda x: -np.logaddexp(-x, 0), derivative=_logsigmoid
    tensor([  -0.6931, -100.0000])
    """)  # fmt: skip
 
+
 # --- exponential on one side ----------------------------------------------------------------------
 
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -257,6 +264,7 @@ _masked("celu", _celu,
    >>> dt.celu(dt.tensor([-1.0, 2.0]), alpha=0.5)
    tensor([-0.4323,  2.0000])
    """)  # fmt: skip
+
 
 # --- piecewise linear -----------------------------------------------------------------------------
 
@@ -351,6 +359,7 @@ _masked("softshrink", lambda x, lambd=0.5: np.where(x > lambd, x - lambd, np.whe
 for _name in ("selu", "celu", "threshold", "hardshrink"):  # these PyTorch has in its own namespace, too
     FUNCTIONS[_name] = TABLE[_name].function
 add_method("hardshrink", TABLE["hardshrink"].function)
+
 
 # --- of more than one value -----------------------------------------------------------------------
 
@@ -451,3 +460,69 @@ def tanhshrink(input: Any) -> Any:
     tensor([0.2384])
     """
     return input - input.tanh()
+
+
+# --- random ---------------------------------------------------------------------------------------
+
+
+@composite("nn_rrelu", method=False, public=False, torch_name=f"{_F}.rrelu", also=(f"{_F}.rrelu",), complex=False,
+    samples=(sample(apart(3, 4)), sample(apart(3, 4), 0.1, 0.5), sample(apart(3), 0.2, 0.2, True)))  # fmt: skip
+def rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """x above 0, below a fraction of it: in training a random one between two bounds for each entry, else their mean.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.rrelu(dt.tensor([-1.0, 2.0]), 0.25, 0.75)
+    tensor([-0.5000,  2.0000])
+    """
+    if not lower <= upper:
+        raise RuntimeError(
+            f"rrelu: Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
+        )
+    slope: Any = (lower + upper) / 2
+    if training and lower != upper:
+        from ...random import rand
+
+        drawn = rand(*input.shape) if input.ndim else rand(1).reshape(())
+        slope = new_tensor(asarray_like(raw(drawn * (upper - lower) + lower), raw(input), raw(input).dtype))
+    above = (input.detach() > 0).to(input.dtype)
+    factor = above + (1 - above) * slope
+    return input.mul_(factor) if inplace else input * factor
+
+
+_CERTAIN = np.array([[0.0, 1e4, 0.0], [1e4, 0.0, 0.0]])  # whatever is drawn
+
+
+@composite(
+    "gumbel_softmax",
+    complex=False,
+    namespace=_F,
+    torch_name="-",
+    samples=(edge(_CERTAIN), edge(_CERTAIN, hard=True)),
+)
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """A random choice among classes, smoothed by a temperature ``tau`` so that it has a gradient; ``hard`` gives the
+    choice itself, with that gradient.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.gumbel_softmax(dt.tensor([0.0, 1000.0]), hard=True)
+    tensor([0., 1.])
+    """
+    if eps != 1e-10:
+        warn("gumbel_softmax: the `eps` parameter is deprecated and has no effect: leave it out")
+    from ...random import rand
+
+    drawn = rand(*logits.shape, dtype=logits.dtype) if logits.ndim else rand(1, dtype=logits.dtype).reshape(())
+    noise = new_tensor(asarray_like(-np.log(-np.log1p(-raw(drawn))), raw(logits)))
+    soft = FUNCTIONS["softmax"]((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.detach().argmax(dim, keepdim=True)
+    one = new_tensor(asarray_like(np.ones(tuple(chosen.shape)), raw(soft), raw(soft).dtype))
+    nothing = new_tensor(zeros(tuple(soft.shape), raw(soft).dtype, raw(soft)))
+    return nothing.scatter(dim, chosen, one) - soft.detach() + soft

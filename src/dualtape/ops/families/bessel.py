@@ -166,7 +166,8 @@ def _airy(x: Any, k: int) -> Any:
     return np.where(x > _VANISHED, -0.0 if k else 0.0, special.airy(x)[1] if k else accurate.airy_ai(x))
 
 
-_VANISHED = 200  # where the Airy function is 0 in every precision, and SciPy's is NaN from some x on
+# From here on the Airy function is 0 in every precision, and SciPy's is NaN from some x on.
+_VANISHED = 200
 
 _row("special_airy_ai", lambda x: _airy(x, 0), lambda x: use("airy_ai_slope")(x), _REAL,
    """The Airy function: the solution of ``y'' == x * y`` that vanishes at infinity.

@@ -369,7 +369,8 @@ def kron(input: Any, other: Any) -> Any:
 
 
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # for each axis of space, the next and the one after that
-_SMALL = 3000  # numbers up to which a few products of whole arrays are quicker than many of their parts
+# Up to so many numbers, a few products of whole arrays are faster than many of their parts.
+_SMALL = 3000
 
 
 def _cross(x: Any, y: Any, dim: int = -1) -> Any:

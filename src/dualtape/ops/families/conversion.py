@@ -243,7 +243,8 @@ def _as_complex(real: Any, imag: Any) -> Any:
             pairs = cast(pairs, np.float32)
         return _unpaired(pairs if pairs.flags.c_contiguous else pairs.copy())
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, imag, np.complex64))
-    out.real, out.imag = real, imag  # not by arithmetic: 1j times infinity has a real part that is no number
+    # Not by arithmetic: 1j times infinity has NaN as its real part.
+    out.real, out.imag = real, imag
     return out
 
 

@@ -24,6 +24,8 @@ from ..formulas import is_whole, use
 from ..samples import real, sample
 from ..table import BILINEAR, GENERAL, LINEAR, composite, op
 
+_F = "nn.functional"
+
 
 def each(value: Any, dims: int, name: str, what: str) -> tuple[int, ...]:
     """Return ``value`` for each of ``dims`` dimensions: an int applies to all."""
@@ -39,6 +41,11 @@ def each(value: Any, dims: int, name: str, what: str) -> tuple[int, ...]:
             f"{name}: expected {what} to be a single integer or a list of {dims} values, got {list(values)}"
         )
     return values
+
+
+def settings(name: str, dims: int, **values: Any) -> list[tuple[int, ...]]:
+    """Return the values of arguments for each of ``dims`` dimensions, in order."""
+    return [each(value, dims, name, what) for what, value in values.items()]
 
 
 def _channel_sum(g: Any) -> Any:
@@ -122,6 +129,7 @@ op("convolution_weight", _weight, kind=GENERAL, whole=True, public=False, method
    (0, 0), (1, 1), 2)),
    doc="""The gradient of a convolution's weight.""")  # fmt: skip
 
+
 # --- the user's functions -------------------------------------------------------------------------
 
 
@@ -139,6 +147,19 @@ def _check_steps(name: str, kernel: Sequence[int], stride: tuple, dilation: tupl
         raise RuntimeError(f"{name}: kernel size should be greater than zero, but got {tuple(kernel)}")
 
 
+def _check_ranks(name: str, dims: int, input: Any, weight: Any) -> None:
+    if input.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
+        raise RuntimeError(
+            f"{name}: expected a {dims + 1}D (unbatched) or {dims + 2}D (batched) input and a {dims + 2}D weight, got"
+            f" input of size {list(input.shape)} and weight of size {list(weight.shape)}"
+        )
+
+
+def _batched(dims: int, convolve: Any, input: Any, *rest: Any) -> Any:
+    """Return the result for a batch, or for the only sample."""
+    return convolve(input, *rest) if input.ndim > dims + 1 else convolve(input.unsqueeze(0), *rest).squeeze(0)
+
+
 def _check_padding(name: str, padding: tuple, what: str = "padding") -> None:
     if min(padding) < 0:
         raise RuntimeError(f"{name}: negative {what} is not supported, got {padding}")
@@ -147,17 +168,12 @@ def _check_padding(name: str, padding: tuple, what: str = "padding") -> None:
 def _conv(
     dims: int, name: str, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
-    if input.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
-        raise RuntimeError(
-            f"{name}: expected a {dims + 1}D (unbatched) or {dims + 2}D (batched) input and a {dims + 2}D weight, got"
-            " input of size"
-            f" {list(input.shape)} and weight of size {list(weight.shape)}"
-        )
+    _check_ranks(name, dims, input, weight)
     if not weight.shape[0]:
         raise RuntimeError(
             f"{name}: expected weight to be at least 1 at dimension 0, but got weight of size {list(weight.shape)}"
         )
-    stride, dilation = each(stride, dims, name, "stride"), each(dilation, dims, name, "dilation")
+    stride, dilation = settings(name, dims, stride=stride, dilation=dilation)
     _check_steps(name, weight.shape[2:], stride, dilation, groups)
     if padding == "same":
         if any(s != 1 for s in stride):
@@ -173,9 +189,7 @@ def _conv(
         raise RuntimeError(f"{name}: invalid padding string {padding!r}: expected 'valid' or 'same'")
     padding = each(padding, dims, name, "padding")
     _check_padding(name, padding)
-    if input.ndim == dims + 1:
-        return _convolve(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    return _convolve(input, weight, bias, stride, padding, dilation, groups)
+    return _batched(dims, _convolve, input, weight, bias, stride, padding, dilation, groups)
 
 
 def _conv_transposed(
@@ -190,14 +204,9 @@ def _conv_transposed(
     groups: int,
     dilation: Any,
 ) -> Any:
-    if input.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
-        raise RuntimeError(
-            f"{name}: expected a {dims + 1}D (unbatched) or {dims + 2}D (batched) input and a {dims + 2}D weight, got"
-            " input of size"
-            f" {list(input.shape)} and weight of size {list(weight.shape)}"
-        )
-    stride, dilation = each(stride, dims, name, "stride"), each(dilation, dims, name, "dilation")
-    padding, extra = each(padding, dims, name, "padding"), each(output_padding, dims, name, "output_padding")
+    _check_ranks(name, dims, input, weight)
+    stride, dilation = settings(name, dims, stride=stride, dilation=dilation)
+    padding, extra = settings(name, dims, padding=padding, output_padding=output_padding)
     _check_steps(name, weight.shape[2:], stride, dilation, groups)
     _check_padding(name, padding)
     _check_padding(name, extra, "output_padding")
@@ -221,9 +230,7 @@ def _conv_transposed(
             f"{name}: given input size per channel {list(input.shape[-dims:])}, the calculated output size per channel"
             f" {list(sizes)} is too small"
         )
-    if input.ndim == dims + 1:
-        return _deconvolve(input.unsqueeze(0), weight, bias, sizes, stride, padding, dilation, groups).squeeze(0)
-    return _deconvolve(input, weight, bias, sizes, stride, padding, dilation, groups)
+    return _batched(dims, _deconvolve, input, weight, bias, sizes, stride, padding, dilation, groups)
 
 
 @composite("conv1d", method=False, torch_name="nn.functional.conv1d", also=("nn.functional.conv1d",), samples=(
@@ -398,13 +405,10 @@ def nn_unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     """
     if input.ndim not in (3, 4):
         raise RuntimeError(f"unfold: expected 3D or 4D (batch mode) tensor, but got input of size {list(input.shape)}")
-    settings = [
-        each(v, 2, "unfold", what)
-        for v, what in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
-    ]
-    _check_steps("unfold", settings[0], settings[3], settings[1])
-    _check_padding("unfold", settings[2])
-    return _im2col_op(input, *settings) if input.ndim == 4 else _im2col_op(input.unsqueeze(0), *settings).squeeze(0)
+    how = settings("unfold", 2, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    _check_steps("unfold", how[0], how[3], how[1])
+    _check_padding("unfold", how[2])
+    return _im2col_op(input, *how) if input.ndim == 4 else _im2col_op(input.unsqueeze(0), *how).squeeze(0)
 
 
 @composite("nn_fold", method=False, public=False, torch_name="nn.functional.fold", also=("nn.functional.fold",), samples=(
@@ -423,9 +427,51 @@ def nn_fold(
     """
     if input.ndim not in (2, 3):
         raise RuntimeError(f"fold: expected 2D or 3D (batch mode) tensor, but got input of size {list(input.shape)}")
-    settings = [each(v, 2, "fold", what) for v, what in (
-        (output_size, "output_size"), (kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
-        (stride, "stride"))]  # fmt: skip
-    _check_steps("fold", settings[1], settings[4], settings[2])
-    _check_padding("fold", settings[3])
-    return _col2im_op(input, *settings) if input.ndim == 3 else _col2im_op(input.unsqueeze(0), *settings).squeeze(0)
+    (size,) = settings("fold", 2, output_size=output_size)
+    how = settings("fold", 2, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    _check_steps("fold", how[0], how[3], how[1])
+    _check_padding("fold", how[2])
+    return _col2im_op(input, size, *how) if input.ndim == 3 else _col2im_op(input.unsqueeze(0), size, *how).squeeze(0)
+
+
+# --- transposed over volumes, and over time -------------------------------------------------------
+
+
+@composite("conv_transpose3d", method=False, torch_name=f"{_F}.conv_transpose3d", also=(f"{_F}.conv_transpose3d",), samples=(
+    sample(real(1, 2, 2, 3, 2), real(2, 2, 2, 2, 2), real(2)), sample(real(1, 2, 2, 2, 2), real(2, 1, 2, 3, 2), None, 2, 1, 1, 2),
+))  # fmt: skip
+def conv_transpose3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    groups: int = 1, dilation: Any = 1,
+) -> Any:  # fmt: skip
+    """The transpose of :func:`conv3d`, weights (C, O / groups, KD, KH, KW).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.conv_transpose3d(dt.ones(1, 1, 1, 1, 1), dt.ones(1, 1, 2, 2, 2)).shape
+    dualtape.Size([1, 1, 2, 2, 2])
+    """
+    return _conv_transposed(
+        3, "conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+@composite("conv_tbc", method=False, complex=False, torch_name=f"{_F}.conv_tbc", also=(f"{_F}.conv_tbc",), samples=(
+    sample(real(5, 2, 3), real(2, 3, 4), real(4)), sample(real(5, 2, 3), real(3, 3, 2), real(2), 1),
+))  # fmt: skip
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution over time of sequences (T, N, C), weights (K, C, O).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.conv_tbc(dt.ones(4, 1, 1), dt.ones(2, 1, 1), dt.zeros(1)).flatten()
+    tensor([2., 2., 2.])
+    """
+    if input.ndim != 3 or weight.ndim != 3 or bias.ndim != 1:
+        raise RuntimeError(
+            f"conv_tbc: expected input (T, N, C), weight (K, C, O) and bias (O), got {list(input.shape)},"
+            f" {list(weight.shape)} and {list(bias.shape)}"
+        )
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)

@@ -23,7 +23,8 @@ from ..samples import apart, edge, exact, ints, mask, real, sample
 from ..table import GENERAL, LINEAR, composite, op
 from .reductions import HALF, LONG, SINGLE, cast, refuse_complex, shifted
 
-_FEW = 8  # columns up to which Python's own numbers are quicker than a row of them at a time
+# Up to so many columns, Python's own numbers are faster than a row of them at a time.
+_FEW = 8
 
 _ALONG = (
     sample(real(3, 4), 0), sample(real(3, 4), -1), sample(real(2, 3, 4), 1), sample(real(), 0), sample(real(0, 3), 0),
@@ -146,10 +147,10 @@ def _in_double(ufunc: np.ufunc, x: np.ndarray, d: int, out: np.ndarray) -> np.nd
 
 
 _MANY, _ABREAST = 10_000, 128
-_SIDE = 20  # of the triangles: larger ones take longer, smaller ones leave more to add
-_UNTHREADED = (
-    250_000  # multiplications in one product: of so few columns, BLAS's threads would mostly wait for each other
-)
+# The side of the triangles: larger ones take longer, smaller ones leave more to add.
+_SIDE = 20
+# The multiplications in one product: with so few columns, BLAS's threads would mostly wait for each other.
+_UNTHREADED = 250_000
 
 
 @cache
@@ -205,7 +206,8 @@ def _by_triangles(x: np.ndarray, back: bool = False) -> np.ndarray | None:
     return np.ascontiguousarray(out).reshape(x.shape)
 
 
-_APART = 16  # rows a power of two apart in memory would drive each other out of it
+# Rows that are a power of two apart in memory would evict each other from the cache.
+_APART = 16
 
 
 def _abreast(ufunc: np.ufunc, x: Any, d: int, back: bool = False) -> Any:
@@ -291,7 +293,8 @@ def _cumprod_gradient(g: Any, x: Any, out: Any, dim: int) -> Any:
     return scan_back(g, x.conj(), dim) * _previous(out, dim, np.ones_like).conj()
 
 
-_ROWS = 8  # up to which a step for each is quicker than making lists of numbers
+# Up to so many rows, a step for each is faster than making lists of numbers.
+_ROWS = 8
 
 op("cumprod", lambda x, dim, dtype=None: _accumulated(np.multiply, x, dim, dtype), kind=GENERAL, whole=True, keywords=("dtype",), inplace=True,
    vjp=dict(x=_cumprod_gradient), numpy_vjp=dict(x=_cumprod_back),
@@ -314,7 +317,8 @@ def _logcumsumexp(x: Any, dim: int) -> Any:
         )
     if x.ndim == 0 or x.size == 0:
         return x.copy()
-    if x.dtype.kind == "f":  # in double precision, since each rounding would count in all that follow
+    # In double precision, since each rounding would count in all that follow.
+    if x.dtype.kind == "f":
         short = x.dtype == SINGLE or x.dtype == HALF
         return running(np.logaddexp, x.astype(np.float64), d).astype(x.dtype) if short else running(np.logaddexp, x, d)
     rows = np.moveaxis(x.astype(np.complex128), d, 0).copy()

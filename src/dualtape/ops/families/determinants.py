@@ -58,7 +58,8 @@ def _cofactors(x: Any) -> Any:
             pass
     undefined = np.isnan(det)[..., None, None]
     some = all_samples(undefined).any()
-    if some:  # there are no singular values of NaN, nor of what is beside it
+    # NaN has no singular values, nor does a matrix that contains it.
+    if some:
         x = np.where(undefined, _eye(x.shape[-1], x).astype(x.dtype), x)
     u, s, vh, sign = _frame(x)
     found = (sign * np.matmul(u.conj() * _products_without(s, 1)[..., None, :], vh.conj())).astype(x.dtype, copy=False)

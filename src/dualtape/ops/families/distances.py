@@ -94,7 +94,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     if p == 2:
         return euclidean(x1, x2, _MODES[compute_mode](x1, x2))
     change = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    if p == np.inf:  # the largest of the numbers: PyTorch's comparison passes NaN over, here and not in pdist
+    # The largest of the numbers: PyTorch's comparison ignores NaN here, but not in pdist.
+    if p == np.inf:
         change = change.masked_fill(change.isnan(), 0.0)
     return _length(change, p)
 

@@ -371,7 +371,8 @@ function_row("sigmoid", in_kind(lambda x: special.expit(x) if x.dtype.kind != "c
 ZERO = {kind: np.asarray(0, kind) for kind in ONE}
 
 
-_MANY = 2000  # elements from which a choice by bits is quicker than by branches
+# From so many elements on, a selection by bits is faster than one by branches.
+_MANY = 2000
 
 
 def _relu_gradient(g: Any, out: Any) -> Any:

@@ -48,7 +48,8 @@ def _getrf(A: np.ndarray) -> tuple:
         return A.copy(), np.zeros(min(A.shape), np.int32), np.zeros((), _INFO)
     factors, pivots, info = scipy_linalg.get_lapack_funcs(("getrf",), (A,))[0](A)
     if info > 0 and np.isnan(A).any():
-        factors[:], info = np.nan, 0  # NaN is no zero, and nothing can be told of what it was divided by
+        # NaN is not zero, and nothing is known of what it was divided by.
+        factors[:], info = np.nan, 0
     return factors, pivots.astype(np.int32) + np.int32(1), np.asarray(max(info, 0), _INFO)
 
 

@@ -5,16 +5,30 @@ from __future__ import annotations
 
 NAMES = {
     "activations": (
-        " celu celu_ elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish prelu"
-        " prelu_kernel relu6 selu selu_ silu softplus softshrink softsign tanhshrink threshold threshold_"
+        " celu celu_ elu gelu glu gumbel_softmax hardshrink hardsigmoid hardswish hardtanh leaky_relu"
+        " logsigmoid mish nn_rrelu prelu prelu_kernel relu6 selu selu_ silu softplus softshrink softsign"
+        " tanhshrink threshold threshold_"
+    ),
+    "adaptive_pooling": (
+        " adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window"
+        " adaptive_avg_pool3d nn_adaptive_max_pool1d nn_adaptive_max_pool1d_with_indices"
+        " nn_adaptive_max_pool2d nn_adaptive_max_pool2d_with_indices nn_adaptive_max_pool3d"
+        " nn_adaptive_max_pool3d_with_indices nn_fractional_max_pool2d nn_fractional_max_pool2d_with_indices"
+        " nn_fractional_max_pool3d nn_fractional_max_pool3d_with_indices"
     ),
     "alignments": (
-        " ctc_loss dropout_"
+        " ctc_loss"
+    ),
+    "angles_and_exponentials": (
+        " arctan2 atan2 deg2rad deg2rad_ float_power hypot logaddexp logaddexp2 rad2deg rad2deg_"
     ),
     "arrangements": (
         " block_diag broadcast_tensors cartesian_prod column_stack combinations diagflat dsplit dstack fliplr"
         " flipud hsplit rot90 split_with_sizes sum_to_size unravel_index unsafe_chunk unsafe_split"
         " unsafe_split_with_sizes vander vsplit"
+    ),
+    "attention": (
+        " dropout_ multi_head_attention_forward scaled_dot_product_attention"
     ),
     "bessel": (
         " airy_ai_slope bessel_in bessel_ine bessel_jn bessel_kn bessel_kne bessel_yn i0 i0_ special_airy_ai"
@@ -22,12 +36,15 @@ NAMES = {
         " special_i1e special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0"
         " special_scaled_modified_bessel_k1 special_spherical_bessel_j0"
     ),
+    "channels": (
+        " channel_shuffle local_response_norm native_channel_shuffle pixel_shuffle pixel_unshuffle"
+    ),
     "contractions": (
         " addbmm chain_matmul cross einsum einsum_pair inner kron linalg_cross linalg_multi_dot tensordot"
     ),
     "convolution": (
-        " col2im conv1d conv2d conv3d conv_transpose1d conv_transpose2d convolution convolution_transposed"
-        " convolution_weight im2col nn_fold nn_unfold"
+        " col2im conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution"
+        " convolution_transposed convolution_weight im2col nn_fold nn_unfold"
     ),
     "copies": (
         " alias_copy as_strided_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy slice_copy"
@@ -47,12 +64,14 @@ NAMES = {
     "distances": (
         " cdist cdist_euclidean gradient histogram histogramdd pdist"
     ),
+    "dropout": (
+        " alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout"
+    ),
     "eigenpairs": (
         " lobpcg"
     ),
-    "elements": (
-        " deg2rad deg2rad_ float_power frexp gcd gcd_ heaviside isin isneginf isposinf isreal lcm lcm_ ldexp"
-        " ldexp_ logaddexp2 nextafter rad2deg rad2deg_ sgn"
+    "embedding": (
+        " embedding embedding_renorm_ embedding_sum nn_embedding nn_embedding_bag one_hot"
     ),
     "factorisations": (
         " geqrf geqrf_plain ldl_plain ldl_solve_plain linalg_cholesky_ex linalg_householder_product"
@@ -69,8 +88,7 @@ NAMES = {
         " digamma igamma igammac lgamma mvlgamma polygamma polygamma_op special_zeta"
     ),
     "gathering": (
-        " gather index_add index_copy index_fill index_select scatter scatter_add scatter_set take"
-        " take_along_dim"
+        " gather index_select take take_along_dim"
     ),
     "inplace_comparisons": (
         " set_eq set_ge set_gt set_le set_logical_and set_logical_not set_logical_or set_logical_xor set_lt"
@@ -79,17 +97,15 @@ NAMES = {
     "inplace_views": (
         " as_strided_"
     ),
-    "layers": (
-        " alpha_dropout channel_shuffle conv_tbc conv_transpose3d dropout1d dropout3d embedding_renorm_"
-        " feature_alpha_dropout feature_dropout gumbel_softmax local_response_norm"
-        " multi_head_attention_forward native_channel_shuffle nn_embedding_bag nn_rrelu pixel_unshuffle"
-    ),
     "layouts": (
         " empty_permuted empty_strided from_file range to_dlpack"
     ),
     "linalg": (
         " cholesky cholesky_solve inverse inverse_anyway linalg_cholesky linalg_solve linalg_solve_adjoint"
         " linalg_solve_triangular solve_triangular"
+    ),
+    "linear": (
+        " bilinear linear linear_affine linear_product"
     ),
     "losses": (
         " binary_cross_entropy binary_cross_entropy_with_logits cross_entropy huber_loss kl_div l1_loss"
@@ -113,10 +129,8 @@ NAMES = {
     "memory": (
         " resize_as_"
     ),
-    "nn": (
-        " bilinear constant_pad_nd dropout dropout2d embedding embedding_sum linear linear_affine"
-        " linear_product nn_embedding one_hot pad pixel_shuffle scaled_dot_product_attention take_axes"
-        " take_axes_sum"
+    "multiply_add": (
+        " addcdiv addcmul lerp"
     ),
     "normalisation": (
         " batch_norm batch_norm_eval cosine_similarity group_norm instance_norm layer_norm native_norm"
@@ -128,8 +142,8 @@ NAMES = {
     "orthogonal": (
         " linalg_eigh linalg_eigvalsh linalg_qr linalg_svd linalg_svdvals qr_complete qr_right qr_tall svd"
     ),
-    "pairs": (
-        " addcdiv addcmul arctan2 atan2 copysign fmax fmin hypot lerp logaddexp"
+    "padding": (
+        " constant_pad_nd pad take_axes take_axes_sum"
     ),
     "polynomials": (
         " orthogonal_polynomial special_chebyshev_polynomial_t special_chebyshev_polynomial_u"
@@ -139,16 +153,9 @@ NAMES = {
         " special_shifted_chebyshev_polynomial_v special_shifted_chebyshev_polynomial_w"
     ),
     "pooling": (
-        " adaptive_avg_pool2d adaptive_avg_pool2d_spread adaptive_avg_pool2d_window avg_pool1d avg_pool2d"
-        " avg_pool2d_spread avg_pool2d_window max_pool1d max_pool2d max_pool2d_with_indices max_pool_scatter"
-    ),
-    "pools": (
-        " adaptive_avg_pool1d adaptive_avg_pool3d avg_pool3d lp_pool1d lp_pool2d lp_pool3d"
-        " max_pool1d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d"
-        " nn_adaptive_max_pool1d nn_adaptive_max_pool1d_with_indices nn_adaptive_max_pool2d"
-        " nn_adaptive_max_pool2d_with_indices nn_adaptive_max_pool3d nn_adaptive_max_pool3d_with_indices"
-        " nn_fractional_max_pool2d nn_fractional_max_pool2d_with_indices nn_fractional_max_pool3d"
-        " nn_fractional_max_pool3d_with_indices nn_max_pool2d_with_indices"
+        " avg_pool1d avg_pool2d avg_pool2d_spread avg_pool2d_window avg_pool3d lp_pool1d lp_pool2d lp_pool3d"
+        " max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d"
+        " max_pool3d_with_indices max_pool_scatter nn_max_pool2d_with_indices"
     ),
     "recurrences": (
         " recurrence"
@@ -156,13 +163,19 @@ NAMES = {
     "recurrent": (
         " gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
+    "representation": (
+        " copysign fmax fmin frexp gcd gcd_ heaviside isin isneginf isposinf isreal lcm lcm_ ldexp ldexp_"
+        " nextafter sgn"
+    ),
     "resampling": (
         " affine_grid grid_sample grid_sampler grid_sampler_2d grid_sampler_3d interpolate taps upsample"
         " upsample_bilinear upsample_nearest"
     ),
+    "scatter_reductions": (
+        " index_reduce scatter_from_layers scatter_layers scatter_reduce segment_reduce"
+    ),
     "scattering": (
-        " as_strided_scatter diagonal_scatter index_reduce nonzero_static put scatter_from_layers"
-        " scatter_layers scatter_reduce segment_reduce select_scatter slice_scatter strided_scatter"
+        " index_add index_copy index_fill put scatter scatter_add scatter_set"
     ),
     "scipy_functions": (
         " scipy_beta scipy_betainc scipy_betaincinv scipy_betaln scipy_ci scipy_dawsn scipy_erfcinv scipy_erfi"
@@ -171,7 +184,7 @@ NAMES = {
         " scipy_stdtrit"
     ),
     "searching": (
-        " bucketize searchsorted unique unique_consecutive"
+        " bucketize nonzero_static searchsorted unique unique_consecutive"
     ),
     "sorting": (
         " argsort kthvalue median median_all median_dim mode msort nanmedian nanmedian_all nanmedian_dim"
@@ -188,6 +201,12 @@ NAMES = {
     "statistics": (
         " bincount corrcoef cov histc std std_mean std_mean_op std_op var var_mean var_mean_op var_op"
     ),
+    "unpooling": (
+        " max_unpool1d max_unpool2d max_unpool3d"
+    ),
+    "view_scatters": (
+        " as_strided_scatter diagonal_scatter select_scatter slice_scatter strided_scatter"
+    ),
     "random": (
         ""
     ),
@@ -197,15 +216,28 @@ METHODS = {
     "activations": (
         " hardshrink prelu"
     ),
+    "adaptive_pooling": (
+        ""
+    ),
     "alignments": (
         ""
+    ),
+    "angles_and_exponentials": (
+        " arctan2 arctan2_ atan2 atan2_ deg2rad deg2rad_ float_power float_power_ hypot hypot_ logaddexp"
+        " logaddexp2 rad2deg rad2deg_"
     ),
     "arrangements": (
         " combinations diagflat dsplit fliplr flipud hsplit rot90 split_with_sizes sum_to_size unsafe_chunk"
         " unsafe_split unsafe_split_with_sizes vsplit"
     ),
+    "attention": (
+        ""
+    ),
     "bessel": (
         " i0 i0_"
+    ),
+    "channels": (
+        ""
     ),
     "contractions": (
         " addbmm addbmm_ cross inner kron"
@@ -228,13 +260,15 @@ METHODS = {
     "distances": (
         " histogram renorm_"
     ),
+    "dropout": (
+        ""
+    ),
     "eigenpairs": (
         " bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_"
         " uniform_"
     ),
-    "elements": (
-        " deg2rad deg2rad_ float_power float_power_ frexp gcd gcd_ heaviside heaviside_ isneginf isposinf"
-        " isreal lcm lcm_ ldexp ldexp_ logaddexp2 nextafter nextafter_ rad2deg rad2deg_ sgn sgn_"
+    "embedding": (
+        ""
     ),
     "factorisations": (
         " geqrf lu lu_solve orgqr ormqr"
@@ -247,8 +281,7 @@ METHODS = {
         " polygamma_ polygamma_op polygamma_op_"
     ),
     "gathering": (
-        " gather index_add index_add_ index_copy index_copy_ index_fill index_fill_ index_select scatter"
-        " scatter_ scatter_add scatter_add_ scatter_set_ take take_along_dim"
+        " gather index_select take take_along_dim"
     ),
     "inplace_comparisons": (
         " eq_ ge_ greater_ greater_equal_ gt_ le_ less_ less_equal_ logical_and_ logical_not_ logical_or_"
@@ -258,14 +291,14 @@ METHODS = {
     "inplace_views": (
         " as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_"
     ),
-    "layers": (
-        ""
-    ),
     "layouts": (
         " new new_empty_strided"
     ),
     "linalg": (
         " cholesky cholesky_solve inverse"
+    ),
+    "linear": (
+        ""
     ),
     "losses": (
         ""
@@ -286,8 +319,8 @@ METHODS = {
         " apply_ map2_ map_ module_load pin_memory record_stream resize resize_ resize_as resize_as_ set_"
         " share_memory_ storage storage_type untyped_storage"
     ),
-    "nn": (
-        ""
+    "multiply_add": (
+        " addcdiv addcdiv_ addcmul addcmul_ lerp lerp_"
     ),
     "normalisation": (
         ""
@@ -298,17 +331,13 @@ METHODS = {
     "orthogonal": (
         " svd"
     ),
-    "pairs": (
-        " addcdiv addcdiv_ addcmul addcmul_ arctan2 arctan2_ atan2 atan2_ copysign copysign_ fmax fmin hypot"
-        " hypot_ lerp lerp_ logaddexp"
+    "padding": (
+        ""
     ),
     "polynomials": (
         ""
     ),
     "pooling": (
-        ""
-    ),
-    "pools": (
         ""
     ),
     "recurrences": (
@@ -317,18 +346,25 @@ METHODS = {
     "recurrent": (
         ""
     ),
+    "representation": (
+        " copysign copysign_ fmax fmin frexp gcd gcd_ heaviside heaviside_ isneginf isposinf isreal lcm lcm_"
+        " ldexp ldexp_ nextafter nextafter_ sgn sgn_"
+    ),
     "resampling": (
         ""
     ),
+    "scatter_reductions": (
+        " index_reduce index_reduce_ scatter_ scatter_reduce scatter_reduce_"
+    ),
     "scattering": (
-        " as_strided_scatter diagonal_scatter index_reduce index_reduce_ nonzero_static put put_"
-        " scatter_reduce scatter_reduce_ select_scatter slice_scatter"
+        " index_add index_add_ index_copy index_copy_ index_fill index_fill_ put put_ scatter scatter_add"
+        " scatter_add_ scatter_set_"
     ),
     "scipy_functions": (
         ""
     ),
     "searching": (
-        " unique unique_consecutive"
+        " nonzero_static unique unique_consecutive"
     ),
     "sorting": (
         " argsort kthvalue median mode msort nanmedian nanquantile quantile sort topk"
@@ -343,6 +379,12 @@ METHODS = {
     "statistics": (
         " bincount corrcoef cov histc std var"
     ),
+    "unpooling": (
+        ""
+    ),
+    "view_scatters": (
+        " as_strided_scatter diagonal_scatter select_scatter slice_scatter"
+    ),
     "random": (
         ""
     ),
@@ -353,8 +395,8 @@ SPACES = {
         " bessel gamma polynomials special"
     ),
     "nn.functional": (
-        " activations alignments convolution distances layers losses margins nn normalisation pooling pools"
-        " resampling"
+        " activations adaptive_pooling alignments attention channels convolution distances dropout embedding"
+        " linear losses margins normalisation padding pooling resampling unpooling"
     ),
     "linalg": (
         " contractions determinants factorisations linalg matrices matrix_functions matrix_norms norms"

@@ -87,7 +87,8 @@ def _assign(x: Tensor, key: Any, value: Any) -> None:
     source = value if isinstance(value, Tensor) else _as_value(value, viewed)
     shape = source._array.shape
     wanted = target._array.shape
-    if shape and shape != wanted:  # leading dimensions of size one go, and what is left is spread, both recorded
+    # Leading dimensions of size one are dropped, and the rest is broadcast: both are recorded.
+    if shape and shape != wanted:
         rest = shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :]
         source = shapes._view_shape(source, rest)
         if rest != wanted and spreads(rest, wanted):
@@ -225,7 +226,8 @@ def _normal(k: Any) -> Any:
     """Return one part of a key as None, ..., bool, int, slice, or a tensor of integers or booleans."""
     if k is None or k is ... or isinstance(k, (bool, int)):
         return k
-    if isinstance(k, np.integer):  # a number, of whatever width; an array of uint8 would be a mask
+    # A number of whatever width; an array of uint8 would be a mask.
+    if isinstance(k, np.integer):
         return int(k)
     if isinstance(k, slice):
         _step(k)

@@ -25,7 +25,8 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
         try:
             return _in_rows(np.concatenate(tensors, dim))
         except ValueError:
-            pass  # there is an empty one to leave out, or something to complain about
+            # There is an empty tensor to leave out, or an error to raise.
+            pass
     kept = [t for t in tensors if t.shape != (0,)] or list(tensors)
     d = normal_dim(dim, kept[0].ndim)
     for k, t in enumerate(kept):
@@ -71,7 +72,8 @@ cat = op("cat", _cat, kind=GENERAL, listed="tensors", promote=COMMON, jvp=LINEAR
    """)  # fmt: skip
 
 
-_FEW = 16  # arrays that are put in place one by one more quickly than ``np.stack`` makes views of them
+# Up to so many arrays are put in place one by one faster than np.stack makes views of them.
+_FEW = 16
 
 
 def _stack(tensors: Any, dim: int = 0) -> Any:

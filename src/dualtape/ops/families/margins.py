@@ -15,8 +15,8 @@ from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..samples import apart, edge, exact, exact_index, ours, positive, real, sample
 from ..table import TABLE, composite
+from .linear import linear
 from .losses import cross_entropy, reduce_tensor, reduction_of
-from .nn import linear
 from .normalisation import pairwise_distance
 
 _F = "nn.functional"

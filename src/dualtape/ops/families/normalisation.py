@@ -417,7 +417,8 @@ def _weight_gradient_arrays(
     if _many(size):
         g, v, *moments = _from_rows(g_out, x, mean, variance, size)
         total = _weight_rows(g, v, moments[0], moments[1], eps)
-        if np.isfinite(total).all():  # else an infinite gradient may have met itself with the other sign
+        # Otherwise an infinite gradient may have met one of the other sign.
+        if np.isfinite(total).all():
             return total.reshape(weight_shape)
     normal = x.reshape(shape) - mean
     normal *= 1 / np.sqrt(variance + eps)

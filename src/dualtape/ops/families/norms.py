@@ -89,7 +89,8 @@ def _slope(x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
 
 def _norm_gradient(g: Any, x: Any, out: Any, ord: float, dim: Any, keepdim: bool) -> Any:
     if ord == 0:
-        return None  # the number of elements that are not zero: as in PyTorch, nothing depends on it
+        # The number of elements that are not zero has no gradient, as in PyTorch.
+        return None
     return restore(g, x.shape, dim, keepdim) * _slope(x, out, ord, dim, keepdim)
 
 

@@ -1,31 +1,38 @@
-"""Pools: the largest entry or the average of each window, and averages over a given number of bins.
+"""Pools: the largest entry, the average or the norm of each window, over one to three dimensions.
 
-A pool loops over the elements of its kernel, not over its windows: one strided slice of the whole batch at a time.
+A pool loops over the elements of its kernel, not over its windows: one strided slice of the whole batch at a time. A
+pool of volumes is one of planes followed by one along the remaining dimension. Pools into a given number of windows are
+in ``adaptive_pooling``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from ...arrays import zeros
-from ...arrays.bfloat16_dtype import in_single, made
+from ...arrays.bfloat16_dtype import in_single
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, contiguous, frozen
 from ...arrays.kernels.memory_order import keeps_channels_last
 from ...arrays.kernels.windows import KERNEL, padded, places_of
-from ..formulas import is_whole, use, zeros_like_shape
-from ..samples import apart, edge, exact, exact_index, real, sample
+from ..dispatch import FUNCTIONS
+from ..formulas import use, zeros_like_shape
+from ..samples import apart, edge, exact, exact_index, positive, real, sample
 from ..table import GENERAL, LINEAR, composite, op
-from .convolution import each
+from .convolution import each, settings
+from .shapes import in_format_of
+
+_F = "nn.functional"
 
 
 def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
     result = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil else 0)) // s + 1
-    if ceil and (result - 1) * s >= n + p:  # the last window must begin inside of the input or of the padding before it
+    # The last window must begin inside the input or the padding before it.
+    if ceil and (result - 1) * s >= n + p:
         result -= 1
     return result
 
@@ -45,6 +52,29 @@ def check_batch(name: str, input: Any, dims: int) -> None:
         )
     if 0 in shape[len(shape) - dims - 1 :]:
         raise RuntimeError(f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(shape)}")
+
+
+def check_signals(name: str, input: Any, dims: int) -> None:
+    """As :func:`check_batch` but, as in PyTorch, what has no channels is taken for an empty batch of signals."""
+    if input.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(
+            f"{name}: Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) tensor, got {list(input.shape)}"
+        )
+    if 0 in input.shape[-dims if name == "adaptive_avg_pool1d" else 1 :]:
+        raise RuntimeError(
+            f"{name}: expected input to have non-zero size for non-batch dimensions, got {list(input.shape)}"
+        )
+
+
+def or_kernel(name: str, stride: Any, kernel: tuple) -> tuple:
+    return kernel if is_kernel(stride) else each(stride, len(kernel), name, "stride")
+
+
+def _how(name: str, input: Any, dims: int, kernel_size: Any, stride: Any, **more: Any) -> list[tuple[int, ...]]:
+    """Check the batch; return the kernel, the stride and further arguments for each of ``dims`` dimensions."""
+    check_batch(name, input, dims)
+    (kernel,) = settings(name, dims, kernel_size=kernel_size)
+    return [kernel, or_kernel(name, stride, kernel), *settings(name, dims, **more)]
 
 
 def _pooled_sizes(
@@ -116,8 +146,8 @@ def _walk(sizes: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple
 
 # --- the largest ----------------------------------------------------------------------------------
 
-
-_FEW = 4096  # entries of all windows together up to which they are gathered, and searched in one call
+# Up to so many entries in all windows together, they are gathered and searched in one call.
+_FEW = 4096
 
 
 @keeps_channels_last
@@ -235,17 +265,8 @@ def max_pool2d(
     tensor([[[[ 5.,  7.],
               [13., 15.]]]])
     """
-    check_batch("max_pool2d", input, 2)
-    kernel = each(kernel_size, 2, "max_pool2d", "kernel_size")
-    steps = kernel if is_kernel(stride) else each(stride, 2, "max_pool2d", "stride")
-    values, indices = _max_pool_op(
-        input,
-        kernel,
-        steps,
-        each(padding, 2, "max_pool2d", "padding"),
-        each(dilation, 2, "max_pool2d", "dilation"),
-        ceil_mode,
-    )
+    how = _how("max_pool2d", input, 2, kernel_size, stride, padding=padding, dilation=dilation)
+    values, indices = _max_pool_op(input, *how, ceil_mode)
     return (values, indices) if return_indices else values
 
 
@@ -269,10 +290,7 @@ def max_pool1d(
     >>> dt.nn.functional.max_pool1d(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[3., 2.]])
     """
-    check_batch("max_pool1d", input, 1)
-    (k,) = each(kernel_size, 1, "max_pool1d", "kernel_size")
-    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "max_pool1d", "stride")
-    (p,), (d,) = each(padding, 1, "max_pool1d", "padding"), each(dilation, 1, "max_pool1d", "dilation")
+    (k,), (s,), (p,), (d,) = _how("max_pool1d", input, 1, kernel_size, stride, padding=padding, dilation=dilation)
     values, indices = _max_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), (1, d), ceil_mode)
     return (values.squeeze(-2), indices.squeeze(-2)) if return_indices else values.squeeze(-2)
 
@@ -419,12 +437,8 @@ def avg_pool2d(
     tensor([[[[ 2.5000,  4.5000],
               [10.5000, 12.5000]]]])
     """
-    check_batch("avg_pool2d", input, 2)
-    kernel = each(kernel_size, 2, "avg_pool2d", "kernel_size")
-    steps = kernel if is_kernel(stride) else each(stride, 2, "avg_pool2d", "stride")
-    return _avg_pool_op(
-        input, kernel, steps, each(padding, 2, "avg_pool2d", "padding"), ceil_mode, count_include_pad, divisor_override
-    )
+    how = _how("avg_pool2d", input, 2, kernel_size, stride, padding=padding)
+    return _avg_pool_op(input, *how, ceil_mode, count_include_pad, divisor_override)
 
 
 @composite("avg_pool1d", method=False, complex=False, torch_name="nn.functional.avg_pool1d", also=("nn.functional.avg_pool1d",), samples=(
@@ -446,82 +460,165 @@ def avg_pool1d(
     >>> dt.nn.functional.avg_pool1d(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
-    check_batch("avg_pool1d", input, 1)
-    (k,) = each(kernel_size, 1, "avg_pool1d", "kernel_size")
-    (s,) = (k,) if is_kernel(stride) else each(stride, 1, "avg_pool1d", "stride")
-    (p,) = each(padding, 1, "avg_pool1d", "padding")
+    (k,), (s,), (p,) = _how("avg_pool1d", input, 1, kernel_size, stride, padding=padding)
     return _avg_pool_op(input.unsqueeze(-2), (1, k), (1, s), (0, p), ceil_mode, count_include_pad, None).squeeze(-2)
 
 
-# --- as many windows as asked for -----------------------------------------------------------------
+# --- volumes --------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
-    """Return the matrix that averages ``n`` entries in ``m`` bins of nearly equal size; bins may share entries."""
-    result = made(np.zeros, (m, n), dtype)
-    for i in range(m):
-        start, end = i * n // m, -(-(i + 1) * n // m)
-        result[i, start:end] = 1 / (end - start)
-    return frozen(result)
+def _max_pool3d(
+    input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, Any]:
+    kernel, steps, pads, gaps = _how("max_pool3d", input, 3, kernel_size, stride, padding=padding, dilation=dilation)
+    planes, inside = _max_pool_op(input, kernel[1:], steps[1:], pads[1:], gaps[1:], ceil_mode)
+    *lead, depth, rows, columns = planes.shape
+    flat = planes.reshape(*lead, depth, rows * columns)
+    values, chosen = _max_pool_op(flat, (kernel[0], 1), (steps[0], 1), (pads[0], 0), (gaps[0], 1), ceil_mode)
+    shape = (*lead, values.shape[-2], rows, columns)
+    if not values.numel():
+        return values.reshape(shape), chosen.reshape(shape)
+    count = values.shape[-2] * rows * columns
+    chosen = chosen.reshape(*lead, count)
+    indices = inside.reshape(*lead, depth * rows * columns).gather(-1, chosen)
+    indices = indices + FUNCTIONS["floor_divide"](chosen, rows * columns) * (input.shape[-2] * input.shape[-1])
+    return in_format_of(values.reshape(shape), input), in_format_of(indices.reshape(shape), input)
 
 
-@keeps_channels_last
-def _adaptive(x: Any, output_size: tuple) -> Any:
-    rows, columns = (_bins(n, m, x.dtype) for n, m in zip(x.shape[-2:], output_size, strict=True))
-    return _weighted(rows, x, columns)
+_MAX3 = (
+    sample(apart(2, 2, 4, 4, 5), 2), sample(apart(2, 4, 5, 4), 3, 1, 1), sample(apart(1, 2, 5, 4, 6), (2, 1, 3), 2, (1, 0, 1)),
+    sample(apart(1, 1, 5, 5, 5), 2, 2, 0, 2, True), sample(apart(0, 2, 4, 4, 4), 2),
+)  # fmt: skip
 
 
-def _adaptive_spread(x: Any, sizes: tuple) -> Any:
-    rows, columns = (_bins(n, m, x.dtype) for n, m in zip(sizes, x.shape[-2:], strict=True))
-    return _weighted(rows.T, x, columns.T)
-
-
-def _weighted(rows: np.ndarray, x: Any, columns: np.ndarray) -> Any:
-    """Return ``rows @ x @ columns.T``, where weights of 0 exclude infinities and NaN, too."""
-    out = np.matmul(np.matmul(asarray_like(rows, x), x), asarray_like(columns.T, x))
-    if not np.isnan(all_samples(out)).any():
-        return out
-    lines = [np.matmul(asarray_like(w[w != 0], x), x[..., np.flatnonzero(w), :]) for w in rows]
-    x = np.stack(lines, axis=-2)
-    return np.stack([np.matmul(x[..., np.flatnonzero(w)], asarray_like(w[w != 0], x)) for w in columns], axis=-1)
-
-
-_adaptive_op = op("adaptive_avg_pool2d_window", _adaptive, kind=GENERAL, whole=True, frees=True, public=False, method=False, jvp=LINEAR,
-    node="AdaptiveAvgPool2DBackward0",
-   torch_name="-",
-   vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_spread")(g, tuple(x_shape[-2:]))),
-   samples=(sample(real(2, 5, 4), (2, 3)),),
-   doc="Averages over a fixed number of bins.")  # fmt: skip
-op("adaptive_avg_pool2d_spread", _adaptive_spread, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR,
-    node="AdaptiveAvgPool2DBackwardBackward0",
-   torch_name="-",
-   vjp=dict(x=lambda g, x_shape: use("adaptive_avg_pool2d_window")(g, tuple(x_shape[-2:]))),
-   samples=(sample(real(2, 2, 3), (5, 4)),),
-   doc="The gradient of averages over a fixed number of bins.")  # fmt: skip
-
-
-@composite("adaptive_avg_pool2d", complex=False, namespace="nn.functional", samples=(
-    sample(real(2, 3, 5, 6), (2, 3)), sample(real(2, 5, 7), 3), sample(real(2, 3, 4, 5), 1),
-    sample(real(2, 3, 4, 5), (None, 2)), sample(real(1, 1, 2, 2), 3),
-))  # fmt: skip
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """The averages of images (N, C, H, W) over a given number of bins; None keeps a dimension's size.
+@composite("max_pool3d", method=False, complex=False, torch_name=f"{_F}.max_pool3d", also=(f"{_F}.max_pool3d",),
+    samples=(*_MAX3, sample(apart(1, 2, 4, 4, 4), 2, return_indices=True)))  # fmt: skip
+def max_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest entry of each window of volumes (N, C, D, H, W).
 
     Examples
     --------
     >>> import dualtape as dt
-    >>> dt.nn.functional.adaptive_avg_pool2d(dt.arange(4.0).reshape(1, 1, 2, 2), 1)
-    tensor([[[[1.5000]]]])
+    >>> dt.nn.functional.max_pool3d(dt.arange(8.0).reshape(1, 1, 2, 2, 2), 2)
+    tensor([[[[[7.]]]]])
     """
-    sizes = (output_size, output_size) if output_size is None or is_whole(output_size) else tuple(output_size)
-    if input.ndim not in (3, 4) or len(sizes) != 2:
-        raise RuntimeError(
-            f"adaptive_avg_pool2d: expected a 3D or 4D input and two sizes, got {list(input.shape)} and {sizes}"
-        )
-    sizes = tuple(n if m is None else index(m) for n, m in zip(input.shape[-2:], sizes, strict=True))
-    if min(sizes) < 0:
-        raise RuntimeError(
-            f"adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0, got {sizes}"
-        )
-    return input.mean((-2, -1), keepdim=True) if sizes == (1, 1) else _adaptive_op(input, sizes)
+    values, indices = _max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return (values, indices) if return_indices else values
+
+
+@composite("max_pool3d_with_indices", method=False, public=False, complex=False, also=(f"{_F}.max_pool3d_with_indices",),
+    torch_name=f"{_F}.max_pool3d_with_indices", samples=_MAX3)  # fmt: skip
+def max_pool3d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest entry of each window of volumes, and its index in the volume.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.max_pool3d_with_indices(dt.arange(8.0).reshape(1, 1, 2, 2, 2), 2)[1]
+    tensor([[[[[7]]]]])
+    """
+    return _max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@composite("nn_max_pool2d_with_indices", method=False, public=False, complex=False, torch_name=f"{_F}.max_pool2d_with_indices",
+    also=(f"{_F}.max_pool2d_with_indices",), samples=(sample(apart(2, 3, 4, 6), 2), sample(apart(2, 5, 5), 3, 1, 1)))  # fmt: skip
+def max_pool2d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest entry of each window of images, and its index in the image.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.max_pool2d_with_indices(dt.arange(4.0).reshape(1, 1, 2, 2), 2)[1]
+    tensor([[[[3]]]])
+    """
+    return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+@composite("max_pool1d_with_indices", method=False, complex=False, torch_name=f"{_F}.max_pool1d_with_indices",
+    also=(f"{_F}.max_pool1d_with_indices",), samples=(sample(apart(2, 3, 6), 2), sample(apart(2, 5), 3, 1, 1)))  # fmt: skip
+def max_pool1d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:  # fmt: skip
+    """The largest entry of each window of signals, and its index in the signal.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.max_pool1d_with_indices(dt.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)[1]
+    tensor([[1, 2]])
+    """
+    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+
+@composite("avg_pool3d", complex=False, namespace=_F, samples=(
+    sample(real(2, 2, 4, 4, 5), 2), sample(real(2, 4, 5, 4), 3, 1, 1), sample(real(1, 2, 5, 4, 6), (2, 1, 3), 2, (1, 0, 1), True),
+    sample(real(1, 1, 5, 5, 5), 2, 2, 1, True, False), sample(real(1, 1, 4, 4, 4), 2, divisor_override=3),
+))  # fmt: skip
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    """The average of each window of volumes (N, C, D, H, W).
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.avg_pool3d(dt.arange(8.0).reshape(1, 1, 2, 2, 2), 2)
+    tensor([[[[[3.5000]]]]])
+    """
+    kernel, steps, pads = _how("avg_pool3d", input, 3, kernel_size, stride, padding=padding)
+    whole = None if divisor_override is None else 1  # sums, divided at the end
+    planes = _avg_pool_op(input, kernel[1:], steps[1:], pads[1:], ceil_mode, count_include_pad, divisor_override)
+    *lead, depth, rows, columns = planes.shape
+    flat = planes.reshape(*lead, depth, rows * columns)
+    out = _avg_pool_op(flat, (kernel[0], 1), (steps[0], 1), (pads[0], 0), ceil_mode, count_include_pad, whole)
+    return out.reshape(*lead, out.shape[-2], rows, columns).contiguous()
+
+
+# --- norms ----------------------------------------------------------------------------------------
+
+
+def _powers(out: Any, count: int, p: float) -> Any:
+    return (out.sign() * out.abs().relu() * count).pow(1.0 / p)
+
+
+def _lp(dims: int, pool: Any, samples: Sequence, example: str, what: str) -> None:
+    name = f"lp_pool{dims}d"
+
+    def function(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+        kernel = each(kernel_size, dims, name, "kernel_size")
+        return _powers(pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode), prod(kernel), float(norm_type))
+
+    function.__name__ = name
+    function.__doc__ = f"""The norm of order ``norm_type`` of each window of {what}: of powers, which keep their sign.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nn.functional.{name}(dt.ones(1, {", ".join(["2"] * dims)}), 2, 2)
+    {example}
+    """
+    composite(name, complex=False, namespace=_F, samples=samples)(function)
+
+
+_lp(
+    1,
+    avg_pool1d,
+    (sample(positive(2, 3, 6), 2, 2), sample(positive(2, 5), 3.0, 3, 1)),
+    "tensor([[1.4142]])",
+    "signals (N, C, L)",
+)
+_lp(2, avg_pool2d, (sample(positive(2, 3, 4, 6), 2, 2), sample(positive(2, 5, 5), 3.0, (2, 3), 1, True)), "tensor([[[2.]]])",
+    "images (N, C, H, W)")  # fmt: skip
+_lp(3, avg_pool3d, (sample(positive(1, 2, 4, 4, 4), 2, 2), sample(positive(2, 3, 3, 3), 1.5, 2, 1)), "tensor([[[[2.8284]]]])",
+    "volumes (N, C, D, H, W)")  # fmt: skip

@@ -159,7 +159,8 @@ def _batched(x: Any, y: Any) -> Any:
     same_dtype("matmul", x, y)
     if x.shape[-1] != y.shape[-2]:
         raise mismatch("matmul", "expected the last dimension of the first to be the last but one of the second", x, y)
-    if y.ndim == 2:  # one product of a tall matrix, where NumPy would do one for each of the batch
+    # One product of a tall matrix, where NumPy would compute one for each matrix of the batch.
+    if y.ndim == 2:
         return np.dot(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1]) if y.size else np.matmul(x, y)
     return np.matmul(x, y)
 

@@ -12,8 +12,8 @@ from ...arrays.kernels.basics import host
 from ..dispatch import FUNCTIONS
 from ..samples import real, sample
 from ..table import composite
-from .nn import dropout as _dropout
-from .nn import linear
+from .dropout import dropout as _dropout
+from .linear import linear
 from .recurrences import recurrence
 
 # --- one step -------------------------------------------------------------------------------------
@@ -199,7 +199,8 @@ def _network(kind: str, what: str) -> None:
         input: Any, hx: Any, params: Any, has_biases: Any, num_layers: Any, dropout: Any, train: Any, bidirectional: Any,
         batch_first: Any = False,
     ) -> Any:  # fmt: skip
-        if not isinstance(has_biases, bool):  # (data, batch_sizes, hx, params, ...): sequences packed step by step
+        # (data, batch_sizes, hx, params, ...): sequences packed step by step.
+        if not isinstance(has_biases, bool):
             return _packed(kind, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
         if input.ndim not in (2, 3):
             raise RuntimeError(f"{kind}: expected input of 2 or 3 dimensions, got {list(input.shape)}")

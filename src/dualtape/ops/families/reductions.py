@@ -28,7 +28,8 @@ from ..samples import apart, edge, exact, exact_index, ints, mask, real, sample
 from ..table import GENERAL, LINEAR, REDUCTION, TABLE, composite, op
 
 HALF, SINGLE, LONG = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.int64)
-_SMALL = 4096  # elements up to which writing an array out is quicker than making a broadcast view of it
+# Up to so many elements, writing an array out is faster than making a broadcast view of it.
+_SMALL = 4096
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -232,7 +233,8 @@ op("place", _place, kind=GENERAL, public=False, method=False, constants=("indice
        sample(real(1, 4), (3, 4), 0, exact_index([[0, 1, 2, 0]]), True)),
    doc="Zeros, with entries at indices along a dimension, no index twice.")  # fmt: skip
 
-SELECTING: dict[str, Any] = dict(  # the row of an op that reduces a dimension to one of its entries, and says which
+# The row of an op that reduces a dimension to one of its entries, and returns its index, too.
+SELECTING: dict[str, Any] = dict(
     outputs=("values", "indices"), complex=False, whole=True,
     vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: place(g_values, x_shape, dim, indices, keepdim)),
     numpy_vjp=dict(x=lambda g_values, x_shape, dim, keepdim, indices: _place(g_values, x_shape, dim, indices, keepdim)),

@@ -23,9 +23,8 @@ from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, use
 from ..samples import edge, exact, real, sample, unit
 from ..table import GENERAL, LINEAR, composite, op
-from .nn import _take_op
-from .pooling import adaptive_avg_pool2d
-from .pools import adaptive_avg_pool1d, adaptive_avg_pool3d
+from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .padding import take_axes
 
 _F = "nn.functional"
 _LINEAR = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
@@ -299,7 +298,7 @@ def interpolate(
     if mode in ("nearest", "nearest-exact"):
         lines = zip(old, new, scales, strict=True)
         places = tuple((d + 2, _nearest(n, m, r, mode != "nearest")) for d, (n, m, r) in enumerate(lines))
-        return _take_op(input, places, 9 + dims - 1)
+        return take_axes(input, places, 9 + dims - 1)
     if mode == "area":
         _need_floats(mode, raw(input))
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[dims - 1](input, new)

@@ -1,355 +1,260 @@
-"""Entries combined at an index, and values written over a part of a tensor, out of place.
-
-Several entries may have one index: they are added, multiplied, averaged, or the largest or smallest wins, with or
-without the entry that was there.
-"""
+"""Entries written, or added, at an index along one dimension."""
 
 from __future__ import annotations
 
-from operator import index as integer
 from typing import Any
 
 import numpy as np
 
 from ... import errors
-from ..._tensor.tensor import new_tensor, raw, wrap
-from ...arrays.bfloat16_dtype import BFLOAT16, cast
-from ...arrays.kernels.basics import add_at, asarray_like, full_like_shape, host, on_host
+from ..._tensor import dtypes
+from ..._tensor.tensor import Tensor, raw, wrap
+from ...arrays.kernels.basics import add_at, full_like_shape
 from ...arrays.kernels.memory_order import copy_in_order
-from ...autograd.views import disjoint
 from ..dispatch import FUNCTIONS
-from ..formulas import normal_dim, use, zeros_like_shape
-from ..samples import apart, edge, exact, exact_index, ours, real, sample
-from ..table import GENERAL, LINEAR, TABLE, composite, named, op
-from .diagonals import storage_start
-from .gathering import at, bounded, check_src, corner, fitted, line, padded, same_kind, vector
-from .reductions import others
-
-# --- combined -------------------------------------------------------------------------------------
-
-_COMBINED = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+from ..formulas import normal_dim, times, use, zeros_like_shape
+from ..samples import exact_index, ints, ours, real, sample
+from ..table import GENERAL, LINEAR, composite, op
+from .gathering import at, bounded, fitted, gathered, line, padded, vector
+from .indexing import element
 
 
-def _neutral(reduce: str, dtype: np.dtype) -> Any:
-    """Return the identity element of a reduction."""
-    if reduce in ("sum", "mean"):
-        return 0
-    if reduce == "prod":
-        return 1
-    if dtype.kind == "f":
-        return -np.inf if reduce == "amax" else np.inf
-    if dtype.kind == "b":
-        return reduce == "amin"
-    return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
-
-
-def _combine(name: str, x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
-    d = fitted(name, x, dim, index)
-    same_kind(name, x, src)
+def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    d = fitted("scatter_add", x, dim, index)
+    same_kind("scatter_add", x, src)
     if not index.size:
         return x.copy()
     if x.ndim < 2 and not (x.ndim and index.ndim and src.ndim):
-        return _combine(name, line(x), 0, line(index), line(src), reduce, include_self).reshape(x.shape)
-    check_src(name, index, src)
-    if reduce in ("amax", "amin") and x.dtype.kind == "c":
-        raise NotImplementedError(f"{name}: {reduce} is not implemented for complex numbers: they have no order")
-    if type(x) is not np.ndarray:
-        return on_host(lambda x, i, src: _combine(name, x, dim, i, src, reduce, include_self), x, index, src)
-    places, src = at(d, index), corner(src, index.shape)
+        return _scatter_add(line(x), 0, line(index), line(src)).reshape(x.shape)
+    check_src("scatter_add", index, src)
     out = x.copy()
-    if not include_self:
-        out[places] = _neutral(reduce, x.dtype)
-    _COMBINED[reduce].at(out, places, src)
-    if reduce == "mean":
-        counts = np.full(x.shape, include_self, np.int64)
-        np.add.at(counts, places, 1)
-        divide = np.true_divide if x.dtype.kind in "fc" else np.floor_divide
-        out = divide(out, np.maximum(counts, 1)).astype(x.dtype)
+    add_at(out, at(d, index), corner(src, index.shape))
     return out
 
 
-def _check(name: str, reduce: Any, known: Any) -> None:
-    if reduce not in known:
-        raise RuntimeError(f"{name}(): reduce argument must be one of {', '.join(known)}, got {reduce!r}")
+def same_kind(name: str, x: Any, source: Any) -> None:
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {dtypes.of(x.dtype)!r} and"
+            f" (source) {dtypes.of(source.dtype)!r}: convert one with .to(...)"
+        )
 
 
-def _scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
-    _check("scatter_reduce", reduce, _COMBINED)
-    return _combine("scatter_reduce", x, dim, index, src, reduce, include_self)
+def corner(src: Any, shape: tuple) -> Any:
+    """Return the part of ``src`` that an index of ``shape`` reads."""
+    return src if src.shape == shape else src[tuple([slice(0, n) for n in shape])]
 
 
-def _counts(x: Any, dim: int, index: Any, src: Any, include_self: bool, own: Any = 1, each: Any = 1) -> Any:
-    """Return how many entries went to each position, or of those how many ``own`` and ``each`` mark."""
-    start = np.zeros_like(x) + own
-    if not include_self:
-        start = use("scatter_set")(start, dim, index, 0)
-    return use("scatter_add")(start, dim, index, np.zeros_like(src) + each)
+def check_src(name: str, index: Any, src: Any) -> None:
+    if src.ndim != index.ndim:
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as src tensor: {index.ndim} and {src.ndim}"
+        )
+    if src.ndim and src.shape != index.shape and any(n > m for n, m in zip(index.shape, src.shape, strict=True)):
+        raise RuntimeError(f"{name}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
 
 
-def _read(src: Any, index: Any) -> Any:
-    return src if tuple(src.shape) == tuple(index.shape) else src[tuple([slice(0, n) for n in index.shape])]
-
-
-def _share(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool) -> tuple:
-    """Return the gradients of x and of the entries read of src, except for products: they are shared by the entries
-    that made the result.
-    """
-    if reduce == "sum":
-        mine, share = g, g
-    elif reduce == "mean":
-        mine = share = g / np.maximum(_counts(g, dim, index, src, include_self), 1)
-    else:
-        own, each = x == out, src == use("gather")(out, dim, index)
-        counts = _counts(g, dim, index, src, include_self, own, each)
-        share = g / counts  # of what is NaN there is none, and NaN is what its gradient is
-        return _untouched(own * share, dim, index, include_self), each * use("gather")(share, dim, index)
-    return _untouched(mine, dim, index, include_self), use("gather")(share, dim, index)
-
-
-def _untouched(g: Any, dim: int, index: Any, include_self: bool) -> Any:
-    return g if include_self else use("scatter_set")(g, dim, index, 0)
-
-
-def _layer_places(shape: tuple, dim: int, index: Any) -> tuple:
-    """Return indices that give each entry a position of its own: along a new first axis, in order of occurrence."""
-    grid = np.broadcast_arrays(*at(normal_dim(dim, len(shape)), index))
-    places = np.ravel_multi_index(tuple(grid), shape).reshape(-1)
-    order = np.argsort(places, kind="stable")
-    first = np.searchsorted(places[order], places[order])  # where those that share a place begin
-    rank = np.empty_like(places)
-    rank[order] = np.arange(places.size) - first
-    return (rank.reshape(index.shape), *grid)
-
-
-def _layers(x: Any, shape: tuple, dim: int, index: Any) -> Any:
-    if type(x) is not np.ndarray:
-        return on_host(lambda x, index: _layers(x, shape, dim, index), x, index)
-    key = _layer_places(shape, dim, index)
-    out = np.zeros((1 + key[0].max(initial=-1), *shape), x.dtype)
-    out[key] = x
+def _scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
+    d = fitted("scatter", x, dim, index)
+    if not index.size:
+        if hasattr(src, "dtype"):
+            same_kind("scatter", x, src)
+        return x.copy()
+    if not x.ndim or not index.ndim:
+        return _scatter(line(x), 0, line(index), src).reshape(x.shape)
+    if hasattr(src, "dtype"):
+        same_kind("scatter", x, src)
+    if getattr(src, "ndim", 0):
+        check_src("scatter", index, src)
+        src = corner(src, index.shape)
+    elif not hasattr(src, "dtype"):
+        src = dtypes.number_as(src, x.dtype)
+    out = x.copy()
+    out[at(d, index)] = src
     return out
 
 
-def _from_layers(x: Any, dim: int, index: Any) -> Any:
-    if type(x) is not np.ndarray:
-        return on_host(lambda x, index: _from_layers(x, dim, index), x, index)
-    return x[_layer_places(x.shape[1:], dim, index)]
-
-
-_LAYERED = exact_index([[0, 1, 1], [2, 1, 0]])
-op("scatter_layers", _layers, kind=GENERAL, whole=True, public=False, method=False, constants=("index",), jvp=LINEAR,
-   torch_name="-", vjp=dict(x=lambda g, dim, index: use("scatter_from_layers")(g, dim, index)),
-   samples=(sample(real(2, 3), (3, 3), 1, _LAYERED),),
-   doc="Entries at an index along a dimension, those that share a place one above the other; zeros elsewhere.")  # fmt: skip
-op("scatter_from_layers", _from_layers, kind=GENERAL, whole=True, public=False, method=False, constants=("index",), jvp=LINEAR,
-   torch_name="-", vjp=dict(x=lambda g, x_shape, dim, index: use("scatter_layers")(g, x_shape[1:], dim, index)),
-   samples=(sample(real(2, 3, 3), 1, _LAYERED),), doc="The entries of scatter_layers, taken back.")  # fmt: skip
-
-
-def _product_gradients(g: Any, x: Any, dim: int, index: Any, src: Any, include_self: bool) -> tuple:
-    """Return the gradients of products with as many layers of factors as the most that share a position, padded with
-    ones: needed where products are differentiated twice.
-    """
-    if not x.ndim or not index.ndim or not src.ndim:
-        g, x, places, src = g.reshape((1,)), x.reshape((1,)), index.reshape(-1), src.reshape(-1)
-        mine, theirs = _product_gradients(g, x, 0, places, src, include_self)
-        return mine.reshape(()), theirs.reshape(tuple(index.shape))
-    shape = tuple(x.shape)
-    layers = use("scatter_layers")
-    rest = layers(src, shape, dim, index) + (1 - layers(np.ones_like(src), shape, dim, index))
-    own = x if include_self else use("scatter_set")(x, dim, index, 1)
-    change = g * others(np.concatenate([own[None], rest], axis=0), 0).conj()
-    return _untouched(change[0], dim, index, include_self), use("scatter_from_layers")(change[1:], dim, index)
-
-
-def _gradients(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool) -> tuple:
-    if reduce == "prod":
-        return _product_gradients(g, x, dim, index, _read(src, index), include_self)
-    return _share(g, x, dim, index, _read(src, index), out, reduce, include_self)
-
-
-def _quick_gradients(
-    g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool
-) -> tuple:
-    """Return the same where it is not differentiated again: a product without one of its factors by a division, zeros
-    counted separately.
-    """
-    if reduce != "prod":
-        return _share(g, x, dim, index, _read(src, index), out, reduce, include_self)
-    src = _read(src, index)
-    safe, mine = np.where(src == 0, 1, src), np.where(x == 0, 1, x)
-    product = use("scatter_reduce")(mine, dim, index, safe, "prod", include_self)
-    none = _counts(x, dim, index, src, include_self, x == 0, src == 0)
-    own = np.where(none == (x == 0), product / mine, 0)
-    each = np.where(use("gather")(none, dim, index) == (src == 0), use("gather")(product, dim, index) / safe, 0)
-    theirs = use("gather")(g, dim, index) * each.conj()
-    if include_self:
-        return g * own.conj(), theirs
-    return use("scatter_set")(g, dim, index, 0), theirs
-
-
-def _declare(name: str, forward: Any, source: str, places: Any, doc: str, samples: tuple) -> None:
-    """Declare a row of either kind; ``places`` makes the index of each entry of ``source`` from the op's arguments."""
-    names = ("g", "x", "dim", "index", source, "out", "reduce", "include_self")
-
-    def formula(gradients: Any, which: int) -> Any:
-        def either(g: Any, x: Any, dim: int, index: Any, src: Any, out: Any, reduce: str, include_self: bool) -> Any:
-            where = places(index, src, x, dim)
-            if 0 in where.shape:
-                return zeros_like_shape(tuple(src.shape), g) if which else g
-            found = gradients(g, x, dim, where, src, out, reduce, include_self)[which]
-            return padded(found, src.shape) if which else found
-
-        return named(either, names)
-
-    op(name, forward, kind=GENERAL, inplace=True, keywords=("include_self",), constants=("index",), samples=samples,
-       complex=None,
-       vjp={"x": formula(_gradients, 0), source: formula(_gradients, 1)},
-       numpy_vjp={"x": formula(_quick_gradients, 0), source: formula(_quick_gradients, 1)}, doc=doc)  # fmt: skip
-
-
-_KINDS = [(reduce, include) for reduce in _COMBINED for include in (True, False)]
-_SOME = exact_index([[0, 1, 1], [2, 1, 0]])
-_SCATTERED = tuple([sample(apart(3, 3), 0, _SOME, apart(2, 3), kind, include_self=own) for kind, own in _KINDS])
-_ZEROS = exact([0.0, 2.0, 3.0, 0.0]), exact([0.0, 5.0, 0.0, 2.0])
-_declare(
-    "scatter_reduce",
-    _scatter_reduce,
-    "src",
-    lambda index, src, x, dim: index,
-    """Values combined with what is at an index along a dimension: ``reduce`` is "sum", "prod", "mean", "amax" or
-   "amin"; with ``include_self=False`` what was there does not count.
+op("scatter_add", _scatter_add, kind=GENERAL, whole=True, inplace=True, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g: g, src=lambda g, dim, index, src_shape: padded(use("gather")(g, dim, index), src_shape)),
+   numpy_vjp=dict(src=lambda g, dim, index, src_shape: padded(gathered(g, dim, index), src_shape)),
+   samples=(sample(real(3, 4), 1, ints(3, 2, high=4), real(3, 2)), sample(real(4), 0, exact_index([1, 1, 0]), real(3)),
+            ours(real(3, 4), 0, ints(2, 3, high=3), real(3, 4))),
+   doc="""The tensor with values added at an index along a dimension.
 
    >>> import dualtape as dt
-   >>> dt.scatter_reduce(dt.ones(2), 0, dt.tensor([0, 0, 1]), dt.tensor([5.0, 7.0, 2.0]), "amax")
-   tensor([7., 2.])
-   """,
-    (
-        *_SCATTERED,
-        ours(apart(3, 3), 1, exact_index([[0], [0]]), apart(2, 3), "prod"),
-        sample(real(), 0, exact_index([0, 0]), real(2), "prod"),
-        sample(real(3), 0, exact_index([]), real(0), "prod"),
-        *[
-            sample(_ZEROS[0], 0, exact_index([0, 0, 1, 1]), _ZEROS[1], "prod", include_self=own)
-            for own in (True, False)
-        ],
-        edge(exact([1.0, 2.0, np.nan]), 0, exact_index([0, 1, 1]), exact([1.0, 2.0, 2.0]), "amax"),
-        edge(exact([1.0, 3.0]), 0, exact_index([0, 1, 1]), exact([np.nan, 2.0, 2.0]), "amin", include_self=False),
-    ),
-)
-
-
-def _index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
-    _check("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
-    d, index = normal_dim(dim, x.ndim), vector("index_reduce", index)
-    wanted = (*x.shape[:d], index.size, *x.shape[d + 1 :])
-    if source.shape != wanted and (x.ndim or source.ndim):
-        raise RuntimeError(f"index_reduce(): source must have the shape {list(wanted)}, got {list(source.shape)}")
-    return _combine("index_reduce", x, d, _spread(index, source, x, d), source, reduce, include_self)
-
-
-def _spread(index: Any, source: Any, x: Any, dim: int) -> Any:
-    """Return an index of whole slices as that of each of their entries."""
-    if not source.ndim:
-        return index.reshape(())
-    d = normal_dim(dim, source.ndim)
-    return np.broadcast_to(index.reshape((-1,) + (1,) * (source.ndim - d - 1)), source.shape)
-
-
-_declare(
-    "index_reduce",
-    _index_reduce,
-    "source",
-    _spread,
-    """Slices combined with those at indices along a dimension: ``reduce`` is "prod", "mean", "amax" or "amin"; with
-   ``include_self=False`` what was there does not count.
+   >>> dt.scatter_add(dt.zeros(3), 0, dt.tensor([0, 0, 2]), dt.ones(3))
+   tensor([2., 0., 1.])
+   """)  # fmt: skip
+_scatter_op = op("scatter_set", _scatter, kind=GENERAL, public=False, method=False, inplace=True, constants=("index",),
+    jvp=LINEAR, scalars=True,
+   torch_name="scatter",
+   node=("ScatterBackward0", "ScatterBackward1"), variant=lambda x, dim, index, src: int(not hasattr(src, "dtype")),
+   vjp=dict(x=lambda g, dim, index: use("scatter_set")(g, dim, index, 0),
+            src=lambda g, dim, index, src_shape: padded(use("gather")(g, dim, index), src_shape)),
+   numpy_vjp=dict(x=lambda g, dim, index: _scatter(g, dim, index, 0), src=lambda g, dim, index,
+       src_shape: padded(gathered(g, dim, index), src_shape)),
+   samples=(sample(real(3, 4), 0, exact_index([[0, 1, 2, 0], [1, 2, 0, 1]]), real(2, 4)),
+       sample(real(4), 0, exact_index([1, 0]), 2.0)),
+   doc="""The tensor with values written at an index along a dimension.
 
    >>> import dualtape as dt
-   >>> dt.index_reduce(dt.ones(2), 0, dt.tensor([0, 0]), dt.tensor([5.0, 7.0]), "prod")
-   tensor([35.,  1.])
-   """,
-    (
-        *[
-            sample(apart(3, 3), 0, exact_index([2, 0, 0, 1]), apart(4, 3), kind, include_self=own)
-            for kind, own in _KINDS
-            if kind != "sum"
-        ],
-        sample(real(2, 3), 1, exact_index([1]), real(2, 1), "prod"),
-        sample(_ZEROS[0], 0, exact_index([0, 0, 1, 1]), _ZEROS[1], "prod"),
+   >>> dt.zeros(3).scatter_(0, dt.tensor([2]), 5.0)
+   tensor([0., 0., 5.])
+   """)  # fmt: skip
+
+
+@composite(
+    "scatter",
+    samples=(
+        sample(real(4), 0, exact_index([1, 0]), real(2)),
+        ours(real(4), 0, exact_index([1, 1]), real(2), reduce="add"),
+        ours(real(4), 0, exact_index([1, 1]), real(2), reduce="multiply"),
+        ours(real(4), 0, exact_index([1, 1]), 2.0, reduce="multiply"),
     ),
 )
-
-
-_BY_LENGTH = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin", "amax": "amax", "amin": "amin"}
-_WITH_INITIAL = {"sum": "add", "prod": "mul", "amax": "clamp_min", "amin": "clamp_max"}
-
-
-@composite("segment_reduce", method=False, complex=False, samples=(
-    *[sample(apart(5, 2), kind, lengths=exact_index([2, 3])) for kind in ("sum", "mean", "prod", "max", "min")],
-    sample(apart(2, 4), "sum", lengths=exact_index([[1, 3], [4, 0]]), axis=1),
-    sample(apart(4), "max", offsets=exact_index([0, 1, 4])),
-    edge(exact([1.0, 3.0, 3.0, 4.0]), "max", lengths=exact_index([3, 0, 1])),
-    *[edge(exact([1.0, 0.0, 0.0, 4.0]), kind, lengths=exact_index([3, 0, 1]), initial=0.5)
-      for kind in ("sum", "mean", "prod", "max", "min")],
-))  # fmt: skip
-def segment_reduce(
-    data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
-    unsafe: bool = False, initial: float | None = None,
-) -> Any:  # fmt: skip
-    """Runs of entries along ``axis`` combined: ``reduce`` is "sum", "mean", "prod", "max" or "min".
-
-    Parameters
-    ----------
-    lengths, offsets : Tensor
-        How long each run is, or where it begins (and, last, where the last one ends); one of them. ``axis`` is their
-        last dimension.
-    unsafe : bool
-        Do not check that the runs cover the axis; what is behind them is left out.
-    initial : float, optional
-        What each run is combined with; the result of a run that is empty.
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """The tensor with values written (or added, or multiplied) at an index along a dimension.
 
     Examples
     --------
     >>> import dualtape as dt
-    >>> dt.segment_reduce(dt.tensor([1.0, 2.0, 5.0]), "max", lengths=dt.tensor([2, 1]))
-    tensor([2., 5.])
+    >>> dt.scatter(dt.zeros(3), 0, dt.tensor([2, 0]), dt.tensor([5.0, 7.0]))
+    tensor([7., 0., 5.])
     """
-    if indices is not None:
-        raise RuntimeError("segment_reduce(): indices based reduction is not supported: give lengths or offsets")
-    if (lengths is None) == (offsets is None):
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined, and only one of them")
-    if reduce not in _BY_LENGTH:
-        raise RuntimeError(f"segment_reduce(): reduce must be one of {', '.join(_BY_LENGTH)}, got {reduce!r}")
-    if data._array.dtype.kind != "f":
-        raise NotImplementedError(f"segment_reduce is not implemented for {data.dtype!r}: convert it with .to(...)")
-    sizes = host(lengths._array) if offsets is None else np.diff(host(offsets._array), axis=-1)
-    axis = normal_dim(axis, data.ndim)
-    if axis != sizes.ndim - 1:
-        raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.")
-    shape, count = data._array.shape, sizes.shape[-1]
-    if not unsafe and ((sizes < 0).any() or (sizes.sum(-1) != shape[axis]).any()):
-        raise RuntimeError(
-            "segment_reduce(): Expected all rows of lengths along axis to sum to the size of data there, and none to be"
-            " negative, or unsafe=True"
-        )
-    ends = sizes.cumsum(-1).reshape(*shape[:axis], 1, count)
-    of = (np.arange(shape[axis])[:, None] >= ends).sum(-1)  # which run each entry is in; the last one is behind them
-    places = np.broadcast_to(of.reshape(shape[: axis + 1] + (1,) * (data.ndim - axis - 1)), shape)
-    kind = _BY_LENGTH[reduce]
-    whole = (*shape[:axis], count + 1, *shape[axis + 1 :])
-    start = wrap(full_like_shape(whole, _neutral(kind, data._array.dtype), data._array.dtype, data._array))
-    out = FUNCTIONS["scatter_reduce"](
-        start, axis, wrap(asarray_like(places, data._array)), data, kind, include_self=kind in ("sum", "prod")
+    if src is None:
+        src = value
+    if reduce is None:
+        return _scatter_op(input, dim, index, src)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"scatter: reduce argument must be either add or multiply, got {reduce!r}")
+    if isinstance(src, Tensor):
+        errors.warn("scatter: reduce= with a tensor is deprecated: use scatter_reduce, which has more reductions")
+    values = (
+        src
+        if isinstance(src, Tensor)
+        else wrap(full_like_shape(index._array.shape, src, input._array.dtype, input._array))
     )
-    out = FUNCTIONS["narrow"](out, axis, 0, count).clone()
-    if initial is not None:
-        out = FUNCTIONS[_WITH_INITIAL[kind]](out, initial)
-    if reduce == "mean":
-        divisor = sizes.reshape(*sizes.shape, *(1,) * (data.ndim - axis - 1))
-        out = out / wrap(asarray_like(divisor if initial is None else np.maximum(divisor, 1), data._array)).to(
-            out.dtype
+    if reduce == "add":
+        return FUNCTIONS["scatter_add"](input, dim, index, values)
+    return FUNCTIONS["scatter_reduce"](input, dim, index, values, "prod")
+
+
+def _scatter_(
+    self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """In-place form of :func:`scatter`.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.zeros(3).scatter_(0, dt.tensor([2]), 5.0)
+    tensor([0., 0., 5.])
+    """
+    src = value if src is None else src
+    if reduce is None:
+        return self.scatter_set_(dim, index, src)
+    return self.copy_(scatter(self, dim, index, src, reduce=reduce))
+
+
+Tensor.scatter_ = _scatter_  # type: ignore[method-assign, assignment]
+
+
+def _index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
+    d, index = normal_dim(dim, x.ndim), vector("index_add_", index)
+    bounded("index_add", index, x.shape[d] if x.ndim else 1)
+    same_kind("index_add", x, source)
+    if (*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]) or source.ndim != x.ndim:
+        raise RuntimeError(
+            "index_add_(): source tensor shape must match self tensor shape, excluding the specified dimension. Got"
+            f" self.shape = {list(x.shape)}, source.shape = {list(source.shape)}, dim = {dim}"
         )
+    if (source.shape[d] if x.ndim else 1) != index.size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim)"
+            f" ({source.shape[d] if x.ndim else 1})"
+        )
+    source = times(alpha, source)
+    if not x.ndim:
+        return x + source
+    out = x.copy()
+    add_at(out, (slice(None),) * d + (index,), source)
     return out
+
+
+def _index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
+    d, index = normal_dim(dim, x.ndim), vector("index_copy_", index)
+    bounded("index_copy", index, x.shape[d] if x.ndim else 1)
+    same_kind("index_copy_", x, source)
+    if source.ndim != x.ndim and source.ndim and x.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source"
+            f" dimensionality ({source.ndim}), destination dimensionality ({x.ndim})"
+        )
+    count = source.shape[d] if source.ndim else 1
+    if count != index.size:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
+        )
+    if (
+        source.ndim == x.ndim
+        and source.size
+        and ((*source.shape[:d], *source.shape[d + 1 :]) != (*x.shape[:d], *x.shape[d + 1 :]))
+    ):
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes, apart from the indexed dimension:"
+            f" {list(source.shape)} and {list(x.shape)} at dimension {d}"
+        )
+    if not x.ndim:
+        return source.reshape(()).copy()
+    out = x.copy()
+    out[(slice(None),) * d + (index,)] = source
+    return out
+
+
+op("index_add", _index_add, kind=GENERAL, whole=True, keywords=("alpha",), inplace=True, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g: g, source=lambda g, dim, index, alpha: use("index_select")(g, dim, index) * np.conj(alpha)),
+   samples=(sample(real(3, 4), 0, ints(5, high=3), real(5, 4)),
+       sample(real(3, 4), 1, ints(2, high=4), real(3, 2), alpha=2)),
+   doc="""The tensor with entries of ``source`` added at indices along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.index_add(dt.zeros(3), 0, dt.tensor([0, 0]), dt.tensor([1.0, 2.0]))
+   tensor([3., 0., 0.])
+   """)  # fmt: skip
+op("index_copy", _index_copy, kind=GENERAL, whole=True, inplace=True, constants=("index",), jvp=LINEAR,
+   vjp=dict(x=lambda g, dim, index: use("index_fill")(g, dim, index, 0), source=lambda g, dim,
+       index: use("index_select")(g, dim, index)),
+   samples=(sample(real(3, 4), 0, exact_index([2, 0]), real(2, 4)),),
+   doc="""The tensor with entries of ``source`` written at indices along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.index_copy(dt.zeros(3), 0, dt.tensor([2]), dt.tensor([5.0]))
+   tensor([0., 0., 5.])
+   """)  # fmt: skip
+
+
+def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
+    d = normal_dim(dim, x.ndim)
+    if index.ndim > 1:
+        raise RuntimeError(f"index_fill_(): Index has to be a vector/scalar, got shape {list(index.shape)}")
+    if index.dtype.kind not in "iu":
+        raise IndexError(f"index_fill_(): Expected dtype int64 for index, got {index.dtype}: convert it with .long()")
+    out = copy_in_order(line(x))
+    out[(slice(None),) * d + (index,)] = element(value, x)
+    return out.reshape(x.shape)
+
+
+op("index_fill", _index_fill, kind=GENERAL, inplace=True, node=("IndexFillBackward0", "IndexFillBackward1"),
+   variant=lambda x, dim, index, value: int(hasattr(value, "dtype")), constants=("index",), jvp=LINEAR, scalars=True,
+   vjp=dict(x=lambda g, dim, index: use("index_fill")(g, dim, index, 0), value=lambda g, dim,
+       index: np.sum(use("index_select")(g, dim, index))),
+   samples=(sample(real(3, 4), 0, exact_index([2, 0]), 1.5), sample(real(3, 4), 1, exact_index([2]), real())),
+   doc="""The tensor with one value at indices along a dimension.
+
+   >>> import dualtape as dt
+   >>> dt.index_fill(dt.zeros(3), 0, dt.tensor([1]), 7.0)
+   tensor([0., 7., 0.])
+   """)  # fmt: skip
 
 
 # --- put ------------------------------------------------------------------------------------------
@@ -387,107 +292,3 @@ op("put", _put, kind=GENERAL, whole=True, inplace=True, constants=("index",), jv
    tensor([[5., 0.],
            [0., 7.]])
    """)  # fmt: skip
-
-# --- written over a part --------------------------------------------------------------------------
-
-
-def _over(name: str, x: Any, src: Any, part: str, *values: Any) -> Any:
-    """Return a copy of x with ``src`` written over the view that the op ``part`` gives of it."""
-    view = TABLE[part]
-    out = copy_in_order(x)
-    place = view.forward(out, *values)
-    if place.shape != src.shape:
-        raise RuntimeError(
-            f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice"
-            f" size = {list(place.shape)}"
-        )
-    if view.view == "overlapping" and type(place) is np.ndarray and not disjoint(place):
-        raise errors.internal_overlap(name)
-    place[...] = cast(src, x.dtype) if src.dtype is BFLOAT16 and x.dtype is not BFLOAT16 else src
-    return out
-
-
-op("select_scatter", lambda x, src, dim, index: _over("select_scatter", x, src, "select", dim, index), kind=GENERAL,
-   jvp=LINEAR,
-   vjp=dict(x=lambda g, src_shape, dim, index: use("select_scatter")(g, zeros_like_shape(src_shape, g), dim, index),
-            src=lambda g, dim, index: use("select")(g, dim, index)),
-   samples=(sample(real(3, 4), real(4), 0, 1), sample(real(3, 4), real(3), 1, -1), sample(real(2), real(), 0, 0)),
-   doc="""The tensor with ``src`` as one entry along a dimension.
-
-   >>> import dualtape as dt
-   >>> dt.select_scatter(dt.zeros(2, 2), dt.ones(2), 0, 1)
-   tensor([[0., 0.],
-           [1., 1.]])
-   """)  # fmt: skip
-op("slice_scatter", lambda x, src, dim=0, start=None, end=None, step=1:
-       _over("slice_scatter", x, src, "slice", dim, start, end, step), kind=GENERAL, jvp=LINEAR,
-   vjp=dict(x=lambda g, src_shape, dim, start, end, step:
-                use("slice_scatter")(g, zeros_like_shape(src_shape, g), dim, start, end, step),
-            src=lambda g, dim, start, end, step: use("slice")(g, dim, start, end, step)),
-   samples=(sample(real(3, 4), real(2, 4), 0, 1), sample(real(3, 4), real(3, 2), 1, 0, 4, 2),
-            sample(real(3), real(0), 0, 2, 1), sample(real(3), real(3))),
-   doc="""The tensor with ``src`` over a range along a dimension.
-
-   >>> import dualtape as dt
-   >>> dt.slice_scatter(dt.zeros(4), dt.ones(2), 0, 1, 3)
-   tensor([0., 1., 1., 0.])
-   """)  # fmt: skip
-op("diagonal_scatter", lambda x, src, offset=0, dim1=0, dim2=1:
-       _over("diagonal_scatter", x, src, "diagonal", offset, dim1, dim2), kind=GENERAL, jvp=LINEAR,
-   vjp=dict(x=lambda g, src_shape, offset, dim1, dim2:
-                use("diagonal_scatter")(g, zeros_like_shape(src_shape, g), offset, dim1, dim2),
-            src=lambda g, offset, dim1, dim2: use("diagonal")(g, offset, dim1, dim2)),
-   samples=(sample(real(3, 4), real(3)), sample(real(3, 4), real(2), 2), sample(real(2, 3, 4), real(2, 3), 0, 1, 2)),
-   doc="""The tensor with ``src`` over its diagonal.
-
-   >>> import dualtape as dt
-   >>> dt.diagonal_scatter(dt.zeros(2, 2), dt.ones(2))
-   tensor([[1., 0.],
-           [0., 1.]])
-   """)  # fmt: skip
-_strided_scatter = op("strided_scatter", lambda x, src, size, stride, offset:
-       _over("as_strided_scatter", x, src, "strided_view", size, stride, offset), kind=GENERAL, jvp=LINEAR,
-   public=False, method=False, node="AsStridedScatterBackward0", torch_name="as_strided_scatter",
-   vjp=dict(x=lambda g, src_shape, size, stride, offset:
-                use("strided_scatter")(g, zeros_like_shape(src_shape, g), size, stride, offset),
-            src=lambda g, size, stride, offset: use("strided_view")(g, size, stride, offset)),
-   samples=(ours(real(3, 4), real(2, 2), (2, 2), (1, 4), 1), ours(real(6), real(3), (3,), (2,), 0)),
-   doc="A copy with values over what a size, a stride and an offset show of it.")  # fmt: skip
-
-
-@composite("as_strided_scatter", samples=(
-    ours(real(3, 4), real(2, 2), (2, 2), (1, 4), 1), ours(real(6), real(3), (3,), (2,)),
-))  # fmt: skip
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """The tensor with ``src`` over what :func:`as_strided` shows of it.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.as_strided_scatter(dt.zeros(4), dt.ones(2), (2,), (2,))
-    tensor([1., 0., 1., 0.])
-    """
-    start = storage_start(input)
-    offset = 0 if storage_offset is None else integer(storage_offset) - start
-    return _strided_scatter(input, src, tuple(map(integer, size)), tuple(map(integer, stride)), offset)
-
-
-@composite("nonzero_static", samples=(
-    edge(exact([[0.0, 1.0], [2.0, 0.0]]), size=3), edge(exact([0.0, 1.0, 5.0]), size=1, fill_value=9),
-))  # fmt: skip
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
-    """The indices of the entries that are not zero, as rows: the first ``size``, or filled up with ``fill_value``.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.nonzero_static(dt.tensor([0.0, 3.0]), size=2)
-    tensor([[ 1],
-            [-1]])
-    """
-    if size < 0:
-        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
-    found = FUNCTIONS["nonzero"](input)._array[:size]
-    out = full_like_shape((size, input.ndim), fill_value, np.int64, found)
-    out[: found.shape[0]] = found
-    return new_tensor(out)

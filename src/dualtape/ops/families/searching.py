@@ -1,4 +1,4 @@
-"""Search in sorted boundaries, and the unique elements of a tensor with their counts."""
+"""Search in sorted boundaries, for what is not zero, and the unique elements of a tensor with their counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..._tensor.tensor import Tensor, new_tensor
 from ...arrays import zeros
 from ...arrays.kernels.basics import all_samples, asarray_like, contiguous, full_like_shape, on_host
 from ...autograd.underived import underived
+from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim
 from ..samples import edge, exact, exact_index, ints
 from ..table import composite
@@ -257,3 +258,24 @@ def unique_consecutive(
     counts = np.concatenate([starts[1:], asarray_like([flat.size], flat, LONG)]) - starts
     parts = [values, inverse, counts]
     return _several("unique_consecutive", input, parts, [True, return_inverse, return_counts])
+
+
+@composite("nonzero_static", samples=(
+    edge(exact([[0.0, 1.0], [2.0, 0.0]]), size=3), edge(exact([0.0, 1.0, 5.0]), size=1, fill_value=9),
+))  # fmt: skip
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The indices of the entries that are not zero, as rows: the first ``size``, or filled up with ``fill_value``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.nonzero_static(dt.tensor([0.0, 3.0]), size=2)
+    tensor([[ 1],
+            [-1]])
+    """
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    found = FUNCTIONS["nonzero"](input)._array[:size]
+    out = full_like_shape((size, input.ndim), fill_value, np.int64, found)
+    out[: found.shape[0]] = found
+    return new_tensor(out)

@@ -60,7 +60,8 @@ def _put_back(g_values: Any, x_shape: tuple, dim: int, indices: Any) -> Any:
     return out
 
 
-_PERMUTED: dict[str, Any] = dict(  # an op that gives entries along a dimension, each at most once, and their indices
+# The row of an op that gives entries along a dimension, each at most once, and their indices.
+_PERMUTED: dict[str, Any] = dict(
     outputs=("values", "indices"), complex=False,
     vjp=dict(x=lambda g_values, x_shape, dim, indices: place(g_values, x_shape, dim, indices, True)),
     numpy_vjp=dict(x=lambda g_values, x_shape, dim, indices: _put_back(g_values, x_shape, dim, indices)),

@@ -32,7 +32,8 @@ function_row("asinh", np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1), PLAIN, """Th
 
 def _acosh_derivative(x: Any) -> Any:
     if x.dtype.kind != "c":
-        x = np.where(x < 0, -x, x)  # below -1 the value is NaN and the formula is not, as in PyTorch
+        # Below -1 the value is NaN and the formula is not, as in PyTorch.
+        x = np.where(x < 0, -x, x)
     return 1 / (np.sqrt(x - 1) * np.sqrt(x + 1))
 
 
@@ -187,7 +188,8 @@ function_row("special_ndtri", of_scipy(lambda x: special.ndtri(x)), lambda out: 
 
 
 def _logit(x: Any, eps: float | None = None) -> Any:
-    if eps is not None:  # of bounds that cross, the lower one goes first, as in PyTorch
+    # Of bounds that cross, the lower one is applied first, as in PyTorch.
+    if eps is not None:
         x = np.where(x < eps, x.dtype.type(eps), np.where(x > 1 - eps, x.dtype.type(1 - eps), x))
     return of_scipy(special.logit)(x)
 

@@ -13,7 +13,7 @@ from ..dispatch import FUNCTIONS, NAMESPACES
 from ..samples import positive, real, sample
 from ..table import TABLE, composite
 from . import fft as _transforms  # noqa: F401 - whose functions are used by their names
-from .nn import pad
+from .padding import pad
 
 _fft = NAMESPACES["fft"]
 

@@ -71,7 +71,8 @@ _MANY, _FAR = (
 )
 
 
-_TINY = 1e-30  # a variance below which squares in single precision have lost digits
+# Below this variance, squares in single precision have lost digits.
+_TINY = 1e-30
 
 
 def _mean_square(off: Any, axis: Any, count: float, keepdim: bool) -> Any:
@@ -447,4 +448,5 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     return new_tensor(cast(counts, array.dtype))
 
 
-_FEW = 1000  # elements up to which searching is quicker than what np.histogram prepares
+# Up to so many elements, searching is faster than what np.histogram prepares.
+_FEW = 1000

@@ -103,10 +103,8 @@ class SequentialLR(_Combined):
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
-        if number > 0 and self._milestones[number - 1] == self.last_epoch:
-            scheduler._update_lr(0)
-        else:
-            scheduler.step()
+        begins = number > 0 and self._milestones[number - 1] == self.last_epoch
+        scheduler._update_lr(0) if begins else scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
 

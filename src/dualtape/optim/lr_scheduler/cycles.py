@@ -183,24 +183,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Set the next learning rates, or those of an epoch, which may be between two."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
-        if epoch is None:
+        if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur %= self.T_i
-                self.T_i *= self.T_mult
-        elif epoch < 0:
-            raise ValueError(f"an epoch is 0 or more, got {epoch}")
-        elif epoch < self.T_0:
-            self.T_i, self.T_cur = self.T_0, epoch
-        elif self.T_mult == 1:
-            self.T_cur = epoch % self.T_0
+                self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
         else:
-            restarts = int(log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
-            self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
-            self.T_i = self.T_0 * self.T_mult**restarts
+            epoch = epoch or 0
+            self.T_cur, self.T_i = self._cycle_at(epoch)
         self.last_epoch = floor(epoch)
         self._get_lr_called_within_step = True
         try:
@@ -208,6 +198,19 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         finally:
             self._get_lr_called_within_step = False
         self._set(values)
+
+    def _cycle_at(self, epoch: float) -> tuple[float, float]:
+        """Return the number of steps since the last restart, and the length of the cycle."""
+        first, factor = self.T_0, self.T_mult
+        if epoch < 0:
+            raise ValueError(f"an epoch is 0 or more, got {epoch}")
+        if epoch < first:
+            return epoch, first
+        if factor == 1:
+            return epoch % first, self.T_i
+        # Cycles of lengths T_0, T_0 factor, ... end at T_0 (factor^n - 1) / (factor - 1).
+        restarts = int(log(epoch / first * (factor - 1) + 1, factor))
+        return epoch - first * (factor**restarts - 1) / (factor - 1), first * factor**restarts
 
 
 class OneCycleLR(LRScheduler):

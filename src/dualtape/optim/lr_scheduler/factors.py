@@ -223,9 +223,7 @@ class LinearLR(LRScheduler):
             raise ValueError(f"Invalid start_factor: {start_factor}; it must be above 0 and at most 1")
         if not 0 <= end_factor <= 1:
             raise ValueError(f"Invalid end_factor: {end_factor}; it must be from 0 to 1")
-        self.start_factor = start_factor
-        self.end_factor = end_factor
-        self.total_iters = total_iters
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:

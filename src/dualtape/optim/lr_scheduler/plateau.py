@@ -56,26 +56,20 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(f"Invalid factor: {factor}; it must be less than 1")
         check_optimizer(optimizer)
         groups = len(optimizer.param_groups)
-        if isinstance(min_lr, (list, tuple)) and len(min_lr) != groups:
-            raise ValueError(f"min_lr has {len(min_lr)} values for {groups} groups of parameters")
+        several = isinstance(min_lr, (list, tuple))
+        self.default_min_lr: Any = None if several else min_lr
+        self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
+        if len(self.min_lrs) != groups:
+            raise ValueError(f"min_lr has {len(self.min_lrs)} values for {groups} groups of parameters")
         if mode not in ("min", "max"):
             raise ValueError(f"unknown mode {mode!r}: pass 'min' or 'max'")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"unknown threshold_mode {threshold_mode!r}: pass 'rel' or 'abs'")
-        self.factor = factor
-        self.optimizer = optimizer
-        several = isinstance(min_lr, (list, tuple))
-        self.default_min_lr: Any = None if several else min_lr
-        self.min_lrs: list[Any] = list(min_lr) if several else [min_lr] * groups  # type: ignore[arg-type]
-        self.patience = patience
-        self.cooldown = cooldown
-        self.eps = eps
-        self.last_epoch = 0
-        self._last_lr = rates(optimizer)
+        self.optimizer, self.factor, self.eps = optimizer, factor, eps
+        self.patience, self.cooldown = patience, cooldown
+        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.mode_worse = inf if mode == "min" else -inf
-        self.mode = mode
-        self.threshold = threshold
-        self.threshold_mode = threshold_mode
+        self.last_epoch, self._last_lr = 0, rates(optimizer)
         self._reset()
 
     def _reset(self) -> None:
@@ -127,6 +121,8 @@ class ReduceLROnPlateau(LRScheduler):
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
-        if self.threshold_mode == "rel":
-            return a < best * (1.0 - self.threshold) if self.mode == "min" else a > best * (1.0 + self.threshold)
-        return a < best - self.threshold if self.mode == "min" else a > best + self.threshold
+        # Where more is better, the negatives are compared.
+        sign = 1 if self.mode == "min" else -1
+        relative = self.threshold_mode == "rel"
+        bar = sign * best * (1.0 - sign * self.threshold) if relative else sign * best - self.threshold
+        return sign * a < bar

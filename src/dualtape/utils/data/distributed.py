@@ -49,16 +49,11 @@ class DistributedSampler(Sampler[int]):
             rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"rank {rank} is not one of {num_replicas} processes: they count from 0")
-        self.dataset = dataset
-        self.num_replicas = num_replicas
-        self.rank = rank
-        self.epoch = 0
-        self.drop_last = drop_last
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.epoch, self.drop_last = shuffle, seed, 0, drop_last
         total = len(dataset)
         self.num_samples = total // num_replicas if drop_last else ceil(total / num_replicas)
         self.total_size = self.num_samples * num_replicas
-        self.shuffle = shuffle
-        self.seed = seed
 
     def __iter__(self) -> Iterator[int]:
         order = list(range(len(self.dataset)))

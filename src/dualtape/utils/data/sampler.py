@@ -49,16 +49,14 @@ class SequentialSampler(Sampler[int]):
     [0, 1, 2]
     """
 
-    data_source: Sized
-
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(len(self.data_source)))
-
     def __len__(self) -> int:
         return len(self.data_source)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from range(len(self))
 
 
 class RandomSampler(Sampler[int]):
@@ -71,9 +69,6 @@ class RandomSampler(Sampler[int]):
     [0, 1, 2]
     """
 
-    data_source: Sized
-    replacement: bool
-
     def __init__(
         self,
         data_source: Sized,
@@ -81,12 +76,10 @@ class RandomSampler(Sampler[int]):
         num_samples: int | None = None,
         generator: Generator | None = None,
     ) -> None:
-        self.data_source = data_source
-        self.replacement = replacement
-        self._num_samples = num_samples
-        self.generator = generator
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement must be True or False, got {replacement!r}")
+        self.data_source, self._num_samples = data_source, num_samples
+        self.replacement, self.generator = replacement, generator
         _check_count("num_samples", self.num_samples)
 
     @property
@@ -95,17 +88,15 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        count, total = self.num_samples, len(self.data_source)
-        generator = self.generator
-        if generator is None:
-            generator = Generator()
-            generator.manual_seed(drawn_seed(None))
-        if self.replacement:
-            for start in range(0, count, 32):
-                yield from randint(0, total, (min(32, count - start),), generator=generator).tolist()
-            return
-        for start in range(0, count, total):
-            yield from randperm(total, generator=generator).tolist()[: count - start]
+        generator = self.generator or Generator().manual_seed(drawn_seed(None))
+        total = len(self.data_source)
+        # With replacement, PyTorch draws 32 at a time.
+        for left in range(self.num_samples, 0, -32 if self.replacement else -total):
+            if self.replacement:
+                drawn = randint(0, total, (min(32, left),), generator=generator)
+            else:
+                drawn = randperm(total, generator=generator)
+            yield from drawn.tolist()[:left]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -131,18 +122,14 @@ class SubsetRandomSampler(Sampler[int]):
     [3, 5]
     """
 
-    indices: Sequence[int]
-
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
-        self.indices = indices
-        self.generator = generator
-
-    def __iter__(self) -> Iterator[int]:
-        for k in randperm(len(self.indices), generator=self.generator).tolist():
-            yield self.indices[k]
+        self.indices, self.generator = indices, generator
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from map(self.indices.__getitem__, randperm(len(self), generator=self.generator).tolist())
 
 
 class WeightedRandomSampler(Sampler[int]):

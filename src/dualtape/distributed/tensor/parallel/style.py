@@ -84,10 +84,33 @@ class ParallelStyle(ABC):
 class _LayerParallel(ParallelStyle):
     """A style for one layer with a weight."""
 
-    def __init__(self, inputs: Placement, outputs: Placement, use_local_output: bool) -> None:
-        self.input_layouts = (inputs,)
-        self.output_layouts = (outputs,)
+    # How inputs and outputs lie by default, outside of the layer.
+    _layouts: tuple[Placement, Placement]
+    # For each kind of layer: how its input lies inside, and its parameters.
+    _plan: dict[type[Module], tuple[Placement, dict[str, Placement]]]
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        inputs, outputs = self._layouts
+        self.input_layouts = (input_layouts or inputs,)
+        self.output_layouts = (output_layouts or outputs,)
         self.use_local_output = use_local_output
+
+    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
+        for kind, (wanted, placements) in self._plan.items():
+            if isinstance(module, kind):
+                self._cut(module, device_mesh, **placements)
+                self._hook(module, device_mesh, wanted)
+                return module
+        raise NotImplementedError(
+            f"{type(self).__name__} is for nn.Linear and nn.Embedding, got {type(module).__name__}: name its layers in"
+            " the plan"
+        )
 
     def _hook(self, module: Module, mesh: DeviceMesh, wanted: Placement) -> None:
         def before(module: Any, args: tuple) -> tuple:
@@ -102,12 +125,6 @@ class _LayerParallel(ParallelStyle):
 
         module.register_forward_pre_hook(before)
         module.register_forward_hook(after)
-
-    def _refused(self, module: Module) -> NotImplementedError:
-        return NotImplementedError(
-            f"{type(self).__name__} is for nn.Linear and nn.Embedding, got {type(module).__name__}: name its layers in"
-            " the plan"
-        )
 
 
 class ColwiseParallel(_LayerParallel):
@@ -133,24 +150,11 @@ class ColwiseParallel(_LayerParallel):
     >>> destroy_process_group()
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        super().__init__(input_layouts or Replicate(), output_layouts or Shard(-1), use_local_output)
-
-    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
-        if isinstance(module, Linear):
-            self._cut(module, device_mesh, weight=Shard(0), bias=Shard(0))
-        elif isinstance(module, Embedding):
-            self._cut(module, device_mesh, weight=Shard(1))
-        else:
-            raise self._refused(module)
-        self._hook(module, device_mesh, Replicate())
-        return module
+    _layouts = Replicate(), Shard(-1)
+    _plan = {
+        Linear: (Replicate(), {"weight": Shard(0), "bias": Shard(0)}),
+        Embedding: (Replicate(), {"weight": Shard(1)}),
+    }
 
 
 class RowwiseParallel(_LayerParallel):
@@ -167,26 +171,11 @@ class RowwiseParallel(_LayerParallel):
         Whether what goes out is the part of this process, as a plain tensor; otherwise the DTensor.
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        super().__init__(input_layouts or Shard(-1), output_layouts or Replicate(), use_local_output)
-
-    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
-        if isinstance(module, Linear):
-            self._cut(module, device_mesh, weight=Shard(1), bias=Replicate())
-            wanted: Placement = Shard(-1)
-        elif isinstance(module, Embedding):
-            self._cut(module, device_mesh, weight=Shard(0))
-            wanted = Replicate()
-        else:
-            raise self._refused(module)
-        self._hook(module, device_mesh, wanted)
-        return module
+    _layouts = Shard(-1), Replicate()
+    _plan = {
+        Linear: (Shard(-1), {"weight": Shard(1), "bias": Replicate()}),
+        Embedding: (Replicate(), {"weight": Shard(0)}),
+    }
 
 
 class SequenceParallel(ParallelStyle):

@@ -174,7 +174,8 @@ def run(
 ) -> None:
     """Run a worker from start to end."""
     global _worker_info
-    for pipe in inherited:  # the loader's ends: while a copy is open, nobody notices that it closed its own
+    # The loader's ends: while a copy is open, a closed pipe is not noticed.
+    for pipe in inherited:
         pipe.close()
     incoming: queue.SimpleQueue = queue.SimpleQueue()
     outgoing: queue.SimpleQueue = queue.SimpleQueue()
@@ -182,7 +183,8 @@ def run(
     sender = threading.Thread(target=_send_out, args=(connection, outgoing), daemon=True)
     sender.start()
     try:
-        with warnings.catch_warnings():  # where threads cannot be set, workers have as many as NumPy gives them
+        # Where threads cannot be set, workers have as many as NumPy gives them.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             settings.set_num_threads(1)
         seed = base_seed + worker

@@ -1,12 +1,11 @@
-"""Elementwise functions of the representation and order of numbers: mantissas, signs, neighbours, divisors, degrees,
-tests.
+"""The representation and order of numbers: mantissas, signs, neighbours, divisors, extremes that ignore NaN, tests.
 
 Those for integers only, or with truth values as results, have no derivative.
 """
 
 from __future__ import annotations
 
-from math import log, pi
+from math import log
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,66 @@ import numpy as np
 from ... import errors
 from ..._tensor.tensor import Tensor, new_tensor
 from ...arrays.kernels.basics import asarray_like, on_host
-from ...overrides.active_overrides import overridable
-from ..dispatch import FUNCTIONS
 from ..formulas import in_dtype_of, use
 from ..samples import apart, edge, exact, exact_index, ints, ours, positive, real, sample
-from ..table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, GENERAL, LINEAR, composite, op
-from .elementwise import PLAIN, STILL, direction, sign_of
-from .pairs import floats
+from ..table import BROADCASTING, COMMON, ELEMENTWISE, FLOAT, GENERAL, composite, op
+from .arithmetic import tensor_divisor
+from .elementwise import STILL, direction, sign_of
+
+# --- extremes and signs ---------------------------------------------------------------------------
+
+
+def _finite_extreme(name: str, forward: Any, wins: Any, what: str) -> None:
+    """Declare the larger or smaller of two elements, where NaN counts as missing; at ties the first gets the
+    gradient.
+    """
+
+    def first(x: Any, y: Any) -> Any:
+        return np.logical_or(wins(x, y), np.isnan(y))
+
+    op(name, forward, kind=BROADCASTING, promote=COMMON, inplace=False, complex=False,
+       vjp=dict(x=lambda g, x, y: np.where(first(x, y), g, 0), y=lambda g, x, y: np.where(first(x, y), 0, g)),
+       jvp=dict(x=lambda t, x, y: np.where(first(x, y), t, 0), y=lambda t, x, y: np.where(first(x, y), 0, t)),
+       samples=(sample(apart(3, 4), real(4)), edge(exact([1.0, 2.0, 3.0]), exact([1.0, 3.0, 2.0])),
+                edge(exact([np.nan, 1.0, np.inf]), exact([1.0, np.nan, np.inf]))),
+       doc=f"""The {what} of each pair, the other one if one is NaN.
+
+   >>> import dualtape as dt
+   >>> dt.{name}(dt.tensor([float("nan")]), dt.tensor([3.0]))
+   tensor([3.])
+   """)  # fmt: skip
+
+
+_finite_extreme("fmax", np.fmax, lambda x, y: x >= y, "larger")
+_finite_extreme("fmin", np.fmin, lambda x, y: x <= y, "smaller")
+
+
+def _turned(g: Any, x: Any, out: Any) -> Any:
+    """Return the gradient with the sign that the value was given; zero at zero."""
+    return np.where(x == 0, 0, g * np.sign(x) * np.sign(out))
+
+
+op("copysign", np.copysign, kind=BROADCASTING, promote=FLOAT, complex=False,
+   node=("CopysignBackward1", "CopysignBackward0"), variant=tensor_divisor, vjp=dict(x=_turned, y=lambda g: g * 0),
+   jvp=dict(x=lambda t, x, out: _turned(t, x, out), y=lambda t: t * 0),
+   samples=(sample(apart(3, 4), apart(4)), sample(apart(3), -1.0),
+       edge(exact([0.0, -0.0, 1.0]), exact([1.0, -1.0, -0.0]))),
+   doc="""The size of x with the sign of y.
+
+   >>> import dualtape as dt
+   >>> dt.copysign(dt.tensor([1.0, -2.0]), dt.tensor([-0.0, 3.0]))
+   tensor([-1.,  2.])
+   """)  # fmt: skip
+
+
+def floats(name: str, *arrays: Any) -> tuple:
+    """Return ``arrays``; raise if they are integers."""
+    if arrays[0].dtype.kind in "biu":
+        raise NotImplementedError(
+            f"{name} is not implemented for {arrays[0].dtype}: convert the tensors with .to(...) first"
+        )
+    return arrays
+
 
 # --- parts ----------------------------------------------------------------------------------------
 
@@ -64,6 +116,7 @@ op("ldexp", _ldexp, kind=BROADCASTING, promote=FLOAT, scalars=False,
    >>> dt.ldexp(dt.tensor([1.0, 3.0]), dt.tensor([4, -1]))
    tensor([16.0000,  1.5000])
    """)  # fmt: skip
+
 
 # --- signs and neighbours -------------------------------------------------------------------------
 
@@ -119,6 +172,7 @@ op("heaviside", _heaviside, kind=BROADCASTING, scalars=False, complex=False,
    tensor([0.0000, 0.5000, 1.0000])
    """)  # fmt: skip
 
+
 # --- divisors -------------------------------------------------------------------------------------
 
 
@@ -141,10 +195,8 @@ def _whole(name: str, forward: Any, what: str, example: int) -> None:
 _whole("gcd", np.gcd, "greatest common divisor", 2)
 _whole("lcm", np.lcm, "least common multiple", 12)
 
-# --- angles, powers, logarithms -------------------------------------------------------------------
 
-
-def _real_only(name: str, forward: Any) -> Any:
+def real_only(name: str, forward: Any) -> Any:
     def checked(x: Any) -> Any:
         if x.dtype.kind == "c":
             raise RuntimeError(f"{name} is not supported for complex tensors: take .real first")
@@ -152,84 +204,6 @@ def _real_only(name: str, forward: Any) -> Any:
 
     return checked
 
-
-def _angle(name: str, forward: Any, factor: float, node: str, what: str, example: str) -> None:
-    op(name, _real_only(name, forward), kind=ELEMENTWISE, promote=FLOAT, complex=False, jvp=LINEAR, samples=PLAIN,
-       vjp=dict(x=lambda g: g * factor), node=node,
-       doc=f"""Angles in {what}.
-
-   >>> import dualtape as dt
-   >>> dt.{name}({example}
-   """)  # fmt: skip
-
-
-_angle("deg2rad", np.deg2rad, pi / 180, "Deg2RadBackward0", "degrees, in radians",
-       "dt.tensor([180.0, 90.0]))\n   tensor([3.1416, 1.5708])")  # fmt: skip
-_angle("rad2deg", np.rad2deg, 180 / pi, "Rad2DegBackward0", "radians, in degrees",
-       "dt.tensor([0.0, 1.0]))\n   tensor([ 0.0000, 57.2958])")  # fmt: skip
-
-
-@composite("float_power", samples=(
-    sample(positive(3, 4), real(4)), sample(real(3), 2), sample(2.0, real(3)), sample(positive(), real()),
-    edge(exact([0.0, 1.0]), 0),
-))  # fmt: skip
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
-    """Each element to a power, in double precision whatever was given.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.float_power(dt.tensor([2, 3]), 2)
-    tensor([4., 9.], dtype=dualtape.float64)
-    """
-    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
-        raise errors.not_a_tensor("float_power", "input", input)
-    dtype = np.complex128 if _is_complex(input) or _is_complex(exponent) else np.float64
-    base, power = (v.to(dtype) if isinstance(v, Tensor) else v for v in (input, exponent))
-    return FUNCTIONS["pow"](base, power, out=out)
-
-
-def _is_complex(value: Any) -> bool:
-    return value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
-
-
-def _float_power_(self: Any, exponent: Any) -> Any:
-    """In-place form of :func:`float_power`, for tensors of double precision.
-
-    Examples
-    --------
-    >>> import dualtape as dt
-    >>> dt.tensor([2.0, 3.0], dtype=dt.float64).float_power_(2)
-    tensor([4., 9.], dtype=dualtape.float64)
-    """
-    dtype = np.complex128 if _is_complex(self) or _is_complex(exponent) else np.float64
-    if self._array.dtype != dtype:
-        raise RuntimeError(
-            f"float_power_: the base has dtype {self.dtype!r} but the result requires dtype {np.dtype(dtype).name}"
-        )
-    return self.pow_(exponent.to(dtype) if isinstance(exponent, Tensor) else exponent)
-
-
-_float_power_.__name__ = _float_power_.__qualname__ = "float_power_"
-Tensor.float_power_ = overridable(_float_power_)  # type: ignore[method-assign]
-
-
-def _weight2(x: Any, y: Any) -> Any:
-    """Return 2**x / (2**x + 2**y), correct at infinities."""
-    return 1 / (1 + np.exp2(np.where(x == y, 0, y - x)))
-
-
-op("logaddexp2", lambda x, y: np.logaddexp2(*floats("logaddexp2", x, y)), kind=BROADCASTING, promote=COMMON,
-   inplace=False, scalars=False, complex=False,
-   vjp=dict(x=lambda g, x, y: g * _weight2(x, y), y=lambda g, x, y: g * _weight2(y, x)),
-   jvp=dict(x=lambda t, x, y: t * _weight2(x, y), y=lambda t, x, y: t * _weight2(y, x)),
-   samples=(sample(real(3, 4), real(4)), sample(real(), real())),
-   doc="""log2(2**x + 2**y), without overflow.
-
-   >>> import dualtape as dt
-   >>> dt.logaddexp2(dt.tensor([3.0]), dt.tensor([3.0]))
-   tensor([4.])
-   """)  # fmt: skip
 
 # --- tests ----------------------------------------------------------------------------------------
 
@@ -245,8 +219,8 @@ def _test(name: str, forward: Any, what: str, complex: bool = False) -> None:
    """)  # fmt: skip
 
 
-_test("isposinf", _real_only("isposinf", lambda x: np.equal(x, np.inf)), "infinite and positive")
-_test("isneginf", _real_only("isneginf", lambda x: np.equal(x, -np.inf)), "infinite and negative")
+_test("isposinf", real_only("isposinf", lambda x: np.equal(x, np.inf)), "infinite and positive")
+_test("isneginf", real_only("isneginf", lambda x: np.equal(x, -np.inf)), "infinite and negative")
 _test("isreal", lambda x: np.equal(np.imag(x), 0), "a real number", complex=True)
 
 
