@@ -271,12 +271,11 @@ def _listed_index(data: Any) -> Tensor:
 
 
 def _index_forward(x: Any, indices: Any) -> Any:
-    indices = raw_key(indices)
+    # a list comes from those who call the op by PyTorch's name beneath
+    indices = _raw_indices(indices) if type(indices) is list else raw_key(indices)
     try:
         if type(x) is not np.ndarray:
             return x[_raw_indices(indices)]
-        if type(indices) is list:  # as those who call the op by PyTorch's name beneath give them
-            indices = _raw_indices(indices)
         taken = [d for d, i in enumerate(indices) if not isinstance(i, slice)]
         if len(taken) == 1 and indices[taken[0]].dtype.kind != "b":
             return np.take(x, indices[taken[0]], axis=taken[0])
@@ -304,7 +303,7 @@ index_at = op("index", _index_forward, kind=GENERAL, whole=True, frees=True, key
    doc="Entries at index arrays.")  # fmt: skip
 op("index_zero", _index_zero, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR, node="IndexPutBackward0",
     torch_name="-",
-   vjp=dict(x=lambda g, indices: use("index")(g, indices)),
+   vjp=dict(x=lambda g, indices: use("index")(g, _raw_indices(indices))),
    samples=(sample(real(3, 3), (4, 3), (np.array([0, 2, 2]),)),),
    doc="Zeros, with entries added at index arrays.")  # fmt: skip
 
