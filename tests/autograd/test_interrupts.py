@@ -71,6 +71,16 @@ def within_contexts() -> None:
         (x * x).sum().backward()
 
 
+def within_switches() -> None:
+    x, _ = leaves()
+    with dt.set_grad_enabled(False), dt.autograd.set_detect_anomaly(True, check_nan=False):
+        with dt.autograd.set_multithreading_enabled(False), dt.autograd.enforce_grad_layout_policy(False):
+            x * 2
+    with dt.autograd.set_detect_anomaly(mode=True):
+        with dt.set_grad_enabled(mode=True):
+            (x * x).sum().backward()
+
+
 def in_forward_mode() -> None:
     x, w = leaves()
     with fwAD.dual_level():
@@ -159,6 +169,7 @@ PROGRAMS = [
     step,
     hooked,
     within_contexts,
+    within_switches,
     in_forward_mode,
     with_a_product,
     with_a_checkpoint,

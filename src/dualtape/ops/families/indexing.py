@@ -316,7 +316,7 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
             f"index_put: shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing"
             f" result of {selected_ndim(x, indices)} dimensions"
         )
-    if BFLOAT16 in (values.dtype, out.dtype) and values.dtype != out.dtype:  # which NumPy does not convert
+    if (values.dtype is BFLOAT16) is not (out.dtype is BFLOAT16):  # which NumPy does not convert
         values = cast(values, out.dtype)
     if accumulate:
         add_at(out, indices, values)
