@@ -401,8 +401,8 @@ _BEFORE_WITH = bytes([opmap["BEFORE_WITH"]]) if "BEFORE_WITH" in opmap else None
 class Switch(ModeContext):
     """Base of the managers that act immediately when called as a function, and until the end of a ``with`` block.
 
-    In ``with set_grad_enabled(False):`` the mode is set by ``__enter__`` alone: an interrupt between the two calls is not
-    followed by ``__exit__``.
+    In ``with set_grad_enabled(False):`` the mode is set by ``__enter__`` alone: an interrupt between the two calls is
+    not followed by ``__exit__``.
     """
 
     enabled: bool

@@ -220,7 +220,9 @@ function_row("special_entr", of_scipy(lambda x: special.entr(x)), lambda x: -np.
 
 
 def _by_log1p(g: Any, x: Any, y: Any) -> Any:
-    return np.where(np.logical_and(x == 0, y <= -1), 0, use("special_xlog1py")(g, in_dtype_of(y, g)))
+    """Return ``g * log1p(y)``, and 0 where that is not defined and g is 0, or x."""
+    y = in_dtype_of(y, g)
+    return np.where(np.logical_and(x == 0, y <= -1), 0, use("special_xlog1py")(g, y))
 
 
 def of_pair(forward: Any) -> Any:
