@@ -21,6 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar, Token
+from opcode import opmap
+from sys import _getframe
+from types import FrameType
 from typing import Any, TypeVar
 
 __all__ = [
@@ -376,8 +379,32 @@ class enable_grad(_GradContext):
         return with_grad(mode, True)
 
 
+def _begins_a_block(frame: FrameType | None) -> bool:
+    """Return whether the manager that is being made is that of a ``with`` block: the next instruction of the program
+    enters it.
+    """
+    while frame is not None and frame.f_code.co_name == "__init__":
+        frame = frame.f_back
+    if frame is None:
+        return False
+    code = frame.f_code.co_code
+    following = frame.f_lasti + 2
+    while following < len(code) and code[following] == _CACHE:
+        following += 2
+    return code[following : following + 1] == _BEFORE_WITH
+
+
+_CACHE = opmap.get("CACHE", -1)
+# Later versions of Python have no such instruction; there a manager acts at once, in a block too.
+_BEFORE_WITH = bytes([opmap["BEFORE_WITH"]]) if "BEFORE_WITH" in opmap else None
+
+
 class Switch(ModeContext):
-    """Base of the managers that act immediately when called as a function, and until the end of a ``with`` block."""
+    """Base of the managers that act immediately when called as a function, and until the end of a ``with`` block.
+
+    In ``with set_grad_enabled(False):`` the mode is set by ``__enter__`` alone: an interrupt between the two calls is
+    not followed by ``__exit__``.
+    """
 
     enabled: bool
     _outside: Mode
@@ -385,7 +412,8 @@ class Switch(ModeContext):
     def __init__(self, mode: bool) -> None:
         self.enabled = bool(mode)
         self._outside = current()
-        enter(self.change(self._outside), self._outside)
+        if not _begins_a_block(_getframe(1)):
+            enter(self.change(self._outside), self._outside)
 
     def clone(self) -> ModeContext:
         fresh = object.__new__(type(self))

@@ -4,8 +4,11 @@ place is written and recorded, or neither.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from multiprocessing import active_children
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
@@ -69,6 +72,16 @@ def within_contexts() -> None:
         x * 2
     with dt.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), dt.autograd.detect_anomaly(check_nan=False):
         (x * x).sum().backward()
+
+
+def within_switches() -> None:
+    x, _ = leaves()
+    with dt.set_grad_enabled(False), dt.autograd.set_detect_anomaly(True, check_nan=False):
+        with dt.autograd.set_multithreading_enabled(False), dt.autograd.enforce_grad_layout_policy(False):
+            x * 2
+    with dt.autograd.set_detect_anomaly(mode=True):
+        with dt.set_grad_enabled(mode=True):
+            (x * x).sum().backward()
 
 
 def in_forward_mode() -> None:
@@ -159,6 +172,7 @@ PROGRAMS = [
     step,
     hooked,
     within_contexts,
+    within_switches,
     in_forward_mode,
     with_a_product,
     with_a_checkpoint,
@@ -400,3 +414,32 @@ def test_an_interrupted_sum_of_gradients_is_counted() -> None:
         assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
         grad, version = now
         assert grad._version > version or bool((grad == 1).all()), where
+
+
+# --- workers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="workers are forked")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_interrupted_loader_leaves_no_worker_and_its_next_iteration_is_whole(persistent: bool) -> None:
+    os.register_at_fork(after_in_child=lambda: sys.settrace(None))  # points are counted here alone
+    wanted = [[2.0 * i, 2.0 * i + 1] for i in range(3)]
+    loaders: list = []
+
+    def make() -> Callable:
+        options = {"multiprocessing_context": "fork", "num_workers": 1, "persistent_workers": persistent}
+        loaders[:] = [DataLoader(TensorDataset(dt.arange(6.0)), 2, **options)]
+        return lambda: [list(loaders[0]) for _ in range(1 + persistent)]
+
+    for where, error in interrupted(make, within="utils/data/dataloader"):
+        if not where.endswith(("in __del__", "in _shutdown")):  # where errors are dropped
+            assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
+        if error is not None:
+            error.__traceback__ = None
+        assert [batch.tolist() for (batch,) in loaders[0]] == wanted, where
+        loaders.clear()
+        until = monotonic() + 5
+        while (left := active_children()) and monotonic() < until:
+            sleep(0.002)
+        assert not left, where

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 import weakref
 
 import pytest
@@ -863,3 +864,75 @@ def test_a_function_saves_where_hooks_are_disabled() -> None:
     ):
         with context:
             assert dt.autograd.grad(Square.apply(x), x)[0].item() == 6.0
+
+
+# Ways to read and write by index tensors. Each packs its indices; some of PyTorch's ops keep a float tensor as well, of
+# which only the shape is used.
+INDEXED = {
+    "index": "x[i]",
+    "mask": "x[m]",
+    "list": "x[[0, 2]]",
+    "truth": "x[torch.tensor(True)]",
+    "two": "x.reshape(2, 2)[i[:1], i[:1]]",
+    "part": "x.reshape(2, 2)[:, i[:1]]",
+    "take": "x.take(i)",
+    "take_along_dim": "x.take_along_dim(i, 0)",
+    "index_select": "x.index_select(0, i)",
+    "gather": "x.gather(0, i)",
+    "index_put": "x.index_put((i,), torch.ones(2))",
+    "values": "torch.zeros(4).index_put((i,), x[:2])",
+    "setitem": "put(x * 1, i, torch.ones(2))",
+    "setitem of values": "put(torch.zeros(4), i, x[:2])",
+    "setitem of a view": "put((x * 1)[:], i, x[:2])",
+    "masked_select": "x.masked_select(m)",
+    "masked_scatter": "torch.zeros(4).masked_scatter(m, x)",
+    "index_add": "x.index_add(0, i, torch.ones(2))",
+    "index_copy": "x.index_copy(0, i, torch.ones(2))",
+    "scatter": "x.scatter(0, i, torch.ones(2))",
+}
+INDEX_PRELUDE = """
+checkpoints = torch.utils.checkpoint
+log, runs = [], []
+def noted(what):
+    return lambda t: (t.dtype.is_floating_point or log.append((what, tuple(t.shape), str(t.dtype).split(".")[1])), t)[1]
+def put(target, key, value):
+    target[key] = value
+    return target
+i, m, x = torch.tensor([0, 2]), torch.tensor([True, False, True, True]), torch.arange(4.0).requires_grad_()
+def function(x):
+    runs.append(1)
+    return {}
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("name", INDEXED)
+def test_index_tensors_are_saved_as_all_tensors_are(name: str) -> None:
+    prelude = PRELUDE + INDEX_PRELUDE.replace("{}", INDEXED[name])
+    same(prelude + "with hooks(noted('pack'), noted('unpack')):\n y = function(x)\ny.sum().backward(); log, x.grad")
+    same(prelude + "checkpoints.checkpoint(function, x, use_reentrant=False).sum().backward(); len(runs), x.grad")
+    if name == "take_along_dim":
+        return  # of which PyTorch keeps a copy of the indices
+    same(prelude + "y = function(x); i.add_(1); m.logical_not_(); kind(lambda: y.sum().backward()), x.grad")
+    same(
+        prelude + "y = function(x)\nwith torch.no_grad(): i.add_(1)\nkind(lambda: grad(y.sum(), x, create_graph=True))"
+    )
+
+
+def test_an_inference_tensor_as_an_index_is_taken_as_it_is() -> None:
+    with dt.inference_mode():
+        i = dt.tensor([0, 2])
+    x = dt.arange(4.0).requires_grad_()
+    x[i].sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_indices_of_a_batch_are_put_sample_by_sample() -> None:
+    x = dt.arange(4.0).requires_grad_()
+    one = lambda i: x.index_put((i,), dt.ones(2)).sum()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = dt.func.vmap(one)(dt.tensor([[0, 2], [1, 3]]))
+    assert found.tolist() == [6.0, 4.0]
+    found.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 1.0, 1.0]

@@ -300,3 +300,92 @@ def test_booleans_times_a_number_stay_booleans() -> None:
     yes, no = dt.tensor([True]), dt.tensor([False])
     found = dt.add(no, yes, alpha=2)
     assert found.dtype is dt.bool and found.tolist() == [True] and dt.add(no, yes, alpha=0).tolist() == [False]
+
+
+FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+MEETINGS = (
+    "a + b",
+    "a * b",
+    "a / b",
+    "a**b",
+    "L.add(a, b, alpha=2)",
+    "L.dot(a, b)",
+    "a * b[0]",
+    "(a * b + a) * (b - a)",
+    "a.to(b.dtype) * b + a.to(b.dtype)",
+    "L.where(L.tensor([True, False, True]), a, b)",
+    "L.stack([a, b])",
+    "L.hstack([a, b, a])",
+    "L.addcmul(a, a, b)",
+    "L.lerp(a, b, 0.3)",
+    "L.lerp(a, a, b)",
+    "L.kron(a, b)",
+    "L.atan2(a, b)",
+    "L.hypot(a, b)",
+    "L.maximum(a, b)",
+    "L.clamp(a, b)",
+    "L.xlogy(a, b)",
+    "L.special.xlog1py(a, b - 1)",
+    "L.logaddexp(a, b)",
+    "L.fmod(a, b)",
+    "L.float_power(a, b)",
+    "L.nn.functional.mse_loss(a, b)",
+    "L.nn.functional.smooth_l1_loss(a, b)",
+    "(a * 1).copy_(b)",
+    "(a * 1).add_(b)",
+    "(a * 1).mul_(b)",
+    "(a * 1).masked_scatter(b.abs() > 1, b)",
+    "a.index_put((L.tensor([2, 0, 1]),), b)",
+    "a.scatter(0, L.tensor([0, 2, 1]), b)",
+    "L.einsum('i,j->ij', a, b)",
+    "a.masked_fill(L.tensor([True, False, True]), b[0])",
+)
+
+
+def accumulated(library: Any, expression: str, kinds: tuple, names: tuple) -> list:
+    """A result of two leaves of two dtypes, their gradients, and those gradients after two more have arrived."""
+    values = ([0.5, 1.25, 2.75], [1.5, -0.75, 0.375])
+    leaf = lambda v, kind: library.tensor(v, dtype=getattr(library, kind), requires_grad=True)
+    one, other = (leaf(v, kind) for v, kind in zip(values, kinds, strict=True))
+    run = lambda: eval(expression, {"L": library, names[0]: one, names[1]: other})
+    out = run()
+    out.backward(library.ones_like(out) * 0.1)
+    first = [each.grad.clone() if each.grad is not None else None for each in (one, other)]
+    (run().abs().sum() + (one * 3).abs().sum() + (other.to(one.dtype) * one).abs().sum()).backward()
+    return [out.detach(), *first, one.grad, other.grad]
+
+
+@pytest.mark.skipif(torch is None, reason="torch is not installed")
+@pytest.mark.parametrize("expression", MEETINGS)
+def test_gradients_of_leaves_of_two_dtypes_are_added_in_each_ones_own(expression: str) -> None:
+    wrong, compared = [], 0
+    wide = lambda x, library: x.detach().to(library.complex128).numpy()
+    for kinds in [(one, other) for one in FLOATS for other in FLOATS]:
+        for names in ("ab", "ba"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    theirs: Any = accumulated(torch, expression, kinds, names)
+                except RuntimeError as error:
+                    theirs = error
+                try:
+                    ours: Any = accumulated(dt, expression, kinds, names)
+                except RuntimeError as error:
+                    ours = error
+            case = f"{expression} of {kinds}, {names}"
+            if isinstance(theirs, RuntimeError):
+                continue  # ours may do better, or raise a RuntimeError too
+            compared += 1
+            if isinstance(ours, RuntimeError):
+                wrong.append(f"{case}: {ours!r}")
+                continue
+            for a, b in zip(ours, theirs, strict=True):
+                tolerance = 3e-2 if "bfloat16" in kinds else 4e-3 if "float16" in kinds else 1e-5
+                if (a is None) != (b is None) or a is not None and str(a.dtype)[9:] != str(b.dtype)[6:]:
+                    wrong.append(f"{case}: {a} where PyTorch has {b}")
+                elif a is not None and not np.allclose(
+                    wide(a, dt), wide(b, torch), tolerance, tolerance, equal_nan=True
+                ):
+                    wrong.append(f"{case}: {a} where PyTorch has {b}")
+    assert not wrong, "\n".join(wrong)
+    assert compared > 5

@@ -10,6 +10,20 @@ import pytest
 import dualtape as dt
 from same_program import needs_torch, same
 
+PRELUDE = """
+x = torch.arange(6.0).reshape(2, 3)
+leaf = lambda: torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+a = leaf()
+def history(x):
+    behind = [type(node).__name__ for node, _ in x.grad_fn.next_functions] if x.grad_fn is not None else None
+    return x.tolist(), x.requires_grad, x.is_leaf, type(x.grad_fn).__name__, behind
+def kind(function):
+    try:
+        function()
+        return "fine"
+    except Exception as error:
+        return isinstance(error, RuntimeError)
+"""
 PROGRAMS = """
 s = x.untyped_storage(); s is x.untyped_storage(), s.nbytes(), len(s), s[7], s[-1], s.data_ptr() == x[1].untyped_storage().data_ptr(), s.tolist()
 s = x.t().untyped_storage(); s is x.untyped_storage(), s[1:3].tolist(), s.clone().tolist() == s.tolist(), s.element_size()
@@ -29,6 +43,28 @@ y = torch.zeros(0).set_(x.storage(), 1, (2,), (2,)); y, y.set_(), torch.zeros(0)
 torch.zeros(0).set_(x.storage())
 torch.zeros(0).set_(torch.tensor([1]))
 torch.zeros(1, requires_grad=True).set_(x)
+y = a * 2; y.set_(); history(y)
+y = a * 2; y.set_(x); history(y), history(x)
+y = a * 2; y.set_(leaf()); history(y)
+y = a * 2; y.set_(leaf() * 3); history(y)
+y = a * 2; y.set_(torch.ones(4).untyped_storage(), 1, (2,)); history(y)
+y = a * 2; y.set_(torch.ones(4), 1, (2,), (1,)); history(y)
+y = a * 2; y.set_(y); history(y)
+y = a * 2; y.retain_grad(); y.set_(x); history(y)
+y = torch.ones(3); y.set_(leaf()); history(y)
+y = torch.ones(3); y.set_(leaf()[:2]); history(y)
+y = (a * 2).detach(); y.set_(leaf() * 2); history(y)
+y = torch.tensor([1, 2]); y.set_(torch.tensor([3])); history(y)
+a.set_(leaf())
+y = a * 2; torch.no_grad()(lambda: y.set_(x))(); history(y)
+torch.no_grad()(lambda: a.set_(x))(); history(a)
+y = a * 2; y.set_(torch.ones(4, dtype=torch.float64))
+y = a * 2; y.set_(x); kind(lambda: y.sum().backward())
+y = torch.ones(3); z = a * y; y.set_(x); kind(lambda: z.sum().backward())
+y = torch.ones(3).add_(1); z = a * y; y.set_(x.add_(1)); kind(lambda: z.sum().backward())
+y = a * 2; z = y * y; y.set_(x); kind(lambda: z.sum().backward())
+y = a * 2; z = torch.cat([y * y, y]); y.set_(x); kind(lambda: z.sum().backward())
+z = a * x; torch.zeros(0).set_(x); z.sum().backward(); a.grad
 w = torch.arange(6.0); w.resize_(2, 2), w._version, w.resize_as_(torch.zeros(3)), torch.resize_as_(w, torch.zeros(1, 2))
 w = torch.arange(4.0); w.resize_(3, 3)[0].tolist(), w.resize_((1,)), torch.arange(4.0)[1:].resize_(2)
 torch.zeros(1, requires_grad=True).resize_(2)
@@ -60,7 +96,7 @@ torch.range(3)
 @needs_torch
 @pytest.mark.parametrize("program", PROGRAMS.strip().splitlines())
 def test_memory_is_changed_as_pytorch_changes_it(program: str) -> None:
-    same("x = torch.arange(6.0).reshape(2, 3)\n" + program)
+    same(PRELUDE + program)
 
 
 def test_a_storage_that_a_tensor_lives_in_keeps_its_size() -> None:

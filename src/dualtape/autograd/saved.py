@@ -125,6 +125,55 @@ def output_tensor(entry: tuple, node: Node, number: int) -> Tensor:
     return tensor
 
 
+class SavedKey:
+    """A saved key: for each of its parts, the entry of an index tensor, or what else stands there."""
+
+    __slots__ = ("parts", "packed")
+
+    def __init__(self, parts: list, packed: bool = False) -> None:
+        self.parts, self.packed = parts, packed
+
+    def pack(self, hooks: tuple) -> SavedKey:
+        """Return the key with its index tensors packed by a pair of hooks."""
+        parts = list(self.parts)
+        for k, part in enumerate(parts):
+            if isinstance(part, (tuple, Tensor)):
+                parts[k] = SavedVariable(part, False, 0)
+                parts[k].pack(full(part)[0], *hooks)
+        return SavedKey(parts, True)
+
+    def unpack(self, node: Node, name: str) -> tuple:
+        """Return the key with the tensors of its entries."""
+        is_entry = lambda part: isinstance(part, (tuple, Tensor, SavedVariable))
+        return tuple([unpack(part, node, name, False) if is_entry(part) else part for part in self.parts])
+
+    def check(self, node: Node, name: str) -> None:
+        """Raise if an index tensor was written since it was saved."""
+        for part in self.parts:
+            if isinstance(part, (tuple, Tensor)) and full(part)[1][0] != full(part)[2]:
+                raise stale(part, node, name)
+
+
+def key_entry(key: Any) -> Any:
+    """Return what is saved of a key: the entries of its index tensors, if it has any; inference tensors are as good as
+    arrays, since nothing counts their writes.
+    """
+    if not isinstance(key, (tuple, list)) or not any([isinstance(part, Tensor) for part in key]):
+        return key
+    plain = lambda part: isinstance(part, Tensor) and part._version_counter is UNTRACKED
+    return SavedKey([part._array if plain(part) else entry_of(part) for part in key])
+
+
+def raw_key(key: Any) -> Any:
+    """Return a key with arrays in place of its index tensors."""
+    if not isinstance(key, (tuple, list)):
+        return key
+    for part in key:
+        if isinstance(part, Tensor):
+            return tuple([part._array if isinstance(part, Tensor) else part for part in key])
+    return key
+
+
 def same_values(tensor: Tensor) -> Tensor:
     """Return a tensor over the same memory without history; of the same class if that has no array."""
     if type(tensor._array) is not Absent:

@@ -7,6 +7,7 @@ from typing import Any
 from .._tensor.tensor import Tensor, alias
 from ..modes import current
 from .function import Function
+from .node import Node, edge_of, next_sequence
 from .tangents import active, tangent
 
 
@@ -27,6 +28,27 @@ class Underived(Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         raise _refusal(ctx.op)
+
+
+class RefusingNode(Node):
+    """The node of a write without a derivative: edges to what went into it, and a backward that raises."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: str, result: Any, *inputs: Tensor) -> None:
+        self.op = op
+        self._edges = tuple([edge_of(x) for x in inputs])
+        self._shape, self._dtype = result.shape, result.dtype
+        self._saved = ()
+        self._extra = None
+        self._seq = next_sequence()
+
+    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+        raise _refusal(self.op)
+
+
+# PyTorch's name for every node of this kind.
+RefusingNode.__name__ = RefusingNode.__qualname__ = "NotImplemented"
 
 
 def underived(name: str, result: Tensor, *inputs: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from ..arrays.bfloat16_dtype import cast, number
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ..arrays.kernels.basics import in_parts
 from ..autograd.node import edge_of, next_sequence
-from ..autograd.saved import output_entry
+from ..autograd.saved import output_entry, raw_key
 from ..autograd.tangents import active, tangent
 from ..autograd.versions import bump
 from ..autograd.views import attach, check_write, rebase, twin, untrack
@@ -189,6 +189,9 @@ def unwrap(op: Op, values: list) -> list:
         elif isinstance(value, np.generic) and place not in op.tensor_places:
             values[place] = value.item()  # a number, which has no dtype to bring along
     raws = list(values)
+    if op.key is not None:
+        place = op.params.index(op.key)
+        raws[place] = raw_key(raws[place])
     for place in op.tensor_places:
         value = values[place]
         if place == op.listed_place and not isinstance(value, (list, tuple)):

@@ -18,7 +18,7 @@ from ..arrays import zeros
 from ..arrays.batched.array import NotBatchable, newest, per_sample
 from ..autograd import saved as saving
 from ..autograd.node import Freed, Node, check_not_freed
-from ..autograd.saved import SavedVariable
+from ..autograd.saved import SavedKey, SavedVariable, raw_key
 from ..autograd.tangents import tangents_of
 from ..overrides.active_overrides import active_overrides
 from .saves import ATTRIBUTE, INPUT, OUTPUT
@@ -59,6 +59,8 @@ class OpNode(Node):
                 entry = saved[k]
                 if kind != ATTRIBUTE:
                     entry = self._one(entry, op.saves[k][0], kind, 0, False)
+                elif type(entry) is SavedKey:
+                    entry = raw_key(entry.unpack(self, op.saves[k][0]))
                 arguments.append(entry)
             try:
                 results.append(formula(*arguments))
@@ -151,6 +153,8 @@ class OpNode(Node):
         saves = self.op.saves
         for k in order_of(self.op):
             entry, (name, kind, number) = values[k], saves[k]
+            if type(entry) is SavedKey:
+                values[k] = raw_key(entry.unpack(self, name))
             if kind == ATTRIBUTE or entry is None:
                 continue
             if record and kind == INPUT and isinstance(entry, _ENTRIES) and not saving.full(entry)[0].requires_grad:
@@ -179,6 +183,8 @@ class OpNode(Node):
         """Return a saved value, as the attribute ``_saved_name`` shows it."""
         entry = check_not_freed(self)[position]
         name, kind, number = self.op.saves[position]
+        if type(entry) is SavedKey:
+            return entry.unpack(self, name)
         if kind == ATTRIBUTE or entry is None:
             return entry
         return self._one(entry, name, kind, number, True)
@@ -216,6 +222,9 @@ def pack_node(node: Any, results: tuple | None, hooks: Any) -> None:
     for k in order_of(op):
         _, kind, number = op.saves[k]
         entry, is_output = node._saved[k], kind == OUTPUT
+        if type(entry) is SavedKey:
+            kept = list(node._saved) if kept is None else kept
+            kept[k] = entry.pack(hooks)
         if kind == ATTRIBUTE or is_output and results is None or not isinstance(entry, _ENTRIES):
             continue
         if kept is None:
@@ -251,6 +260,8 @@ def check_versions(node: Any) -> None:
         if isinstance(entry, Tensor):
             if kind == INPUT and entry._version_counter is not None and entry._version_counter[0]:
                 raise saving.stale(entry, node, name)
+        elif type(entry) is SavedKey:
+            entry.check(node, name)
         elif type(entry) is tuple and kind != ATTRIBUTE and entry[1][0] != entry[2]:
             raise saving.stale(entry, node, name)
 

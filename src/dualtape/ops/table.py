@@ -137,6 +137,7 @@ class Op:
         "keywords",
         "whole",
         "frees",
+        "key",
         "_save",
     )
 
@@ -147,6 +148,7 @@ class Op:
         self.name = name
         self.forward = forward
         self.frees: bool = row["frees"]
+        self.key: str | None = row["key"]
         self.kind = row["kind"]
         self.params, self.defaults = _signature(name, forward, row["params"])
         self.required = len(self.params) - len(self.defaults)
@@ -536,6 +538,7 @@ def op(
     numpy_joint: Callable | None = None,
     whole: bool = False,
     frees: bool = False,
+    key: str | None = None,
     numpy_scalars: bool = False,
     numpy_change: Callable | None = None,
     overwrites: str | None = None,
@@ -604,6 +607,9 @@ def op(
     frees : bool
         A second backward through a node is refused, as of every op that saves tensors: PyTorch's saves some where this
         one keeps options (indices, sizes).
+    key : str
+        The parameter that is a tuple of index tensors and slices: the forward takes it as it is, and the tensors in it
+        are saved.
     numpy_scalars : bool
         Whether they are the better ones for scalars, too.
     numpy_change : callable
@@ -665,6 +671,7 @@ def op(
         numpy_joint=numpy_joint,
         whole=whole,
         frees=frees,
+        key=key,
         overwrites=overwrites,
         keywords=keywords,
         inplace=inplace,

@@ -20,7 +20,17 @@ from ...arrays.batched.array import NotBatchable, alike
 from ...arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
 from ...arrays.kernels.numbers import DOUBLES, SINGLES, number_array
 from ...autograd.node import Freed, check_not_freed, leaf_edge, next_sequence
-from ...autograd.saved import SavedVariable, entry_of, output_entry, output_tensor, saved_entry, stale
+from ...autograd.saved import (
+    SavedKey,
+    SavedVariable,
+    entry_of,
+    key_entry,
+    output_entry,
+    output_tensor,
+    raw_key,
+    saved_entry,
+    stale,
+)
 from ...autograd.versions import UNTRACKED, bump
 from ...autograd.views import (
     DEFAULT,
@@ -101,6 +111,9 @@ NAMES: dict[str, Any] = {
     "_leaf_edge": leaf_edge,
     "_next_sequence": next_sequence,
     "_entry_of": entry_of,
+    "_key_entry": key_entry,
+    "_raw_key": raw_key,
+    "_SavedKey": SavedKey,
     "_saved_entry": saved_entry,
     "_output_entry": output_entry,
     "_pack_node": pack_node,
@@ -239,7 +252,7 @@ def saved_values(
             elif place in op.optional_places:
                 part = f"getattr({array(place)}, {what!r}, ())"
         elif kind == ATTRIBUTE:
-            part = tensor(place)
+            part = f"_key_entry({tensor(place)})" if op.params[place] == op.key else tensor(place)
         else:
             t = tensor(place)
             part = f"{t} if type({t}) is _Tensor and {t}._version_counter is None else _entry_of({t})"

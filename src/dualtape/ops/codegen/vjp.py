@@ -46,7 +46,7 @@ def write(op: Any, recorded: bool) -> Code:
         pairs = [f"p{i}" for i in range(len(edges))]
         code(f"{', '.join(edges)} = node._edges", f"{' = '.join(pairs)} = None")
         # As in PyTorch, an overwritten value is an error whichever gradients are asked for.
-        if op.saves_tensors:
+        if op.saves_tensors or op.key is not None:
             code("if wanted is not None:", "    _check_versions(node)")
         for i, e in enumerate(edges):
             with code.block(f"if {e} is not None and (wanted is None or {e}[0] in wanted):"):
@@ -86,6 +86,11 @@ def _formula(code: Code, op: Any, i: int, recorded: bool) -> None:
         v = f"v{k}"
         code(f"{v} = saved[{k}]")
         if kind == ATTRIBUTE:
+            if op.saves[k][0] == op.key:
+                code(f"if type({v}) is _SavedKey:")
+                if len(op.loads) > 1:  # hooks unpack it once
+                    code(f"    if {v}.packed:", "        return None")
+                code(f"    {v} = _raw_key({v}.unpack(node, {op.key!r}))")
             continue
         _load(code, op, kind, k, recorded)
         if points:

@@ -210,7 +210,7 @@ def take(input: Any, index: Any) -> Any:
     >>> dt.take(dt.eye(2), dt.tensor([0, 3]))
     tensor([1., 1.])
     """
-    return index_at(input.reshape(-1), (index._array,))
+    return index_at(input.reshape(-1), (index,))
 
 
 @composite(

@@ -17,6 +17,7 @@ from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
 from ...arrays.kernels.memory_order import copy_in_order
+from ...autograd.saved import raw_key
 from ...autograd.views import check_write
 from ...errors import not_a_tensor, warn, warn_of_lost_imaginary
 from ...overrides.active_overrides import activate_for, active_overrides
@@ -41,7 +42,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         if view is not None:
             return view
     elif kind is Tensor and key._array.dtype is _long and key._array.ndim and x._array.ndim:
-        return index_at(x, (key._array,))
+        return index_at(x, (key,))
     if kind is int:
         return select(x, 0, key)
     if kind is slice:
@@ -188,7 +189,7 @@ def _parse(x: Tensor, key: Any) -> tuple[Tensor, tuple | None]:
                 dim += 1
     if not any(isinstance(i, Tensor) for i in indices):
         return x, None
-    return x, tuple(slice(None) if i is None else i._array for i in indices if not (isinstance(i, tuple) and i == ()))
+    return x, tuple([slice(None) if i is None else i for i in indices if not (isinstance(i, tuple) and i == ())])
 
 
 def _without_further_ellipses(parts: list) -> list:
@@ -272,11 +273,11 @@ def _listed_index(data: Any) -> Tensor:
 
 
 def _index_forward(x: Any, indices: Any) -> Any:
+    # a list comes from those who call the op by PyTorch's name beneath
+    indices = _raw_indices(indices) if type(indices) is list else raw_key(indices)
     try:
         if type(x) is not np.ndarray:
             return x[_raw_indices(indices)]
-        if type(indices) is list:  # as those who call the op by PyTorch's name beneath give them
-            indices = _raw_indices(indices)
         taken = [d for d, i in enumerate(indices) if not isinstance(i, slice)]
         if len(taken) == 1 and indices[taken[0]].dtype.kind != "b":
             return np.take(x, indices[taken[0]], axis=taken[0])
@@ -296,14 +297,15 @@ def _index_zero(x: Any, shape: tuple, indices: Any) -> Any:
 
 
 _alias = TABLE["alias"].function
-index_at = op("index", _index_forward, kind=GENERAL, whole=True, frees=True, public=False, method=False, jvp=LINEAR, torch_name="-",
+index_at = op("index", _index_forward, kind=GENERAL, whole=True, frees=True, key="indices", public=False, method=False, jvp=LINEAR,
+   torch_name="-",
    vjp=dict(x=lambda g, x_shape, indices: use("index_zero")(g, x_shape, indices)),
    samples=(sample(real(4, 3), (np.array([0, 2, 2]),)), sample(real(4, 3), (slice(None), np.array([[0, 1], [1, 1]]))),
             sample(real(3, 4, 2), (np.array([0, 1]), slice(None), np.array([1, 1])))),
    doc="Entries at index arrays.")  # fmt: skip
 op("index_zero", _index_zero, kind=GENERAL, whole=True, public=False, method=False, jvp=LINEAR, node="IndexPutBackward0",
     torch_name="-",
-   vjp=dict(x=lambda g, indices: use("index")(g, indices)),
+   vjp=dict(x=lambda g, indices: use("index")(g, _raw_indices(indices))),
    samples=(sample(real(3, 3), (4, 3), (np.array([0, 2, 2]),)),),
    doc="Zeros, with entries added at index arrays.")  # fmt: skip
 
@@ -316,6 +318,8 @@ def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> A
             f"index_put: shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing"
             f" result of {selected_ndim(x, indices)} dimensions"
         )
+    if (values.dtype is BFLOAT16) is not (out.dtype is BFLOAT16):  # which NumPy does not convert
+        values = cast(values, out.dtype)
     if accumulate:
         add_at(out, indices, values)
     else:
@@ -332,7 +336,7 @@ def _mask_of_bytes(index: Any) -> Any:
     return index.astype(bool) if hasattr(index, "dtype") and index.dtype.name == "uint8" else index
 
 
-op("index_put", _index_put, kind=GENERAL, whole=True, frees=True, inplace=True, jvp=LINEAR, promote=None,
+op("index_put", _index_put, kind=GENERAL, whole=True, frees=True, key="indices", inplace=True, jvp=LINEAR, promote=None,
    vjp=dict(x=lambda g, indices, accumulate: g if accumulate else use("index_put")(g, _raw_indices(indices), zeros_like_shape((), g)),
             values=lambda g, indices: g[_raw_indices(indices)]),
    samples=(sample(real(4, 3), (np.array([0, 2]),), real(2, 3)), sample(real(4, 3), (np.array([0, 2]),), real()),
@@ -347,7 +351,8 @@ op("index_put", _index_put, kind=GENERAL, whole=True, frees=True, inplace=True, 
 
 
 def _put(x: Tensor, indices: tuple, values: Tensor) -> None:
-    while values.ndim and values.shape[0] == 1 and values.ndim > selected_ndim(x._array, indices):
+    arrays = raw_key(indices)
+    while values.ndim and values.shape[0] == 1 and values.ndim > selected_ndim(x._array, arrays):
         values = values[0]
     if values._array.dtype != x._array.dtype:
         values = values.to(x._array.dtype)
@@ -564,10 +569,10 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     _check_source(input, mask, source)
     shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
     input, mask = input.expand(shape), mask.expand(shape)
-    where = np.nonzero(mask._array)
-    if source.numel() < where[0].size:
-        raise RuntimeError(f"masked_scatter: expected at least {where[0].size} values in source, got {source.numel()}")
-    return FUNCTIONS["index_put"](input, where, source.reshape(-1)[: where[0].size])
+    count = int(np.count_nonzero(mask._array))
+    if source.numel() < count:
+        raise RuntimeError(f"masked_scatter: expected at least {count} values in source, got {source.numel()}")
+    return FUNCTIONS["index_put"](input, (mask,), source.reshape(-1)[:count])
 
 
 @composite("nonzero", samples=(edge(exact([[0.0, 1.0], [2.0, 0.0]])), edge(exact([0.0, 1.0]), as_tuple=True)))

@@ -14,8 +14,10 @@ from ..._tensor import dtypes, storage
 from ..._tensor.device import contiguous_format, preserve_format
 from ..._tensor.storage import TypedStorage, UntypedStorage
 from ..._tensor.tensor import Tensor, new_tensor
-from ...autograd.versions import bump
-from ...autograd.views import check_change, check_write, views_of
+from ...autograd.node import Node
+from ...autograd.underived import RefusingNode
+from ...autograd.versions import UNTRACKED, bump
+from ...autograd.views import check_change, check_write, rebase, views_of
 from ...errors import warn
 from ...overrides.active_overrides import explaining, overridable
 from ..dispatch import FUNCTIONS
@@ -136,7 +138,8 @@ def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 def _set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
     """Make a tensor use the memory of another one, or of a storage; without a source, none.
 
-    Both count writes together: what was saved of one knows when the other is written.
+    Both count writes together: what was saved of one knows when the other is written. The result has a history if one
+    of the two requires grad, but no derivative: a backward through it raises.
 
     Examples
     --------
@@ -145,9 +148,9 @@ def _set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
     >>> dt.tensor([], dtype=dt.int64).set_(x, 1, (2,), (2,))
     tensor([1, 3])
     """
-    check_change(self, "set_", self.requires_grad and modes.current().grad)
-    if self.requires_grad and modes.current().grad:
-        raise RuntimeError("set_: the derivative is not implemented: detach() the tensor first")
+    inputs = (self, source) if isinstance(source, Tensor) and size is None else (self,)
+    recording = modes.current().grad and any([x.requires_grad for x in inputs]) and self._array.dtype.kind in "fc"
+    check_change(self, "set_", recording)
     _alone(self, "set_")
     dtype, counter = self._array.dtype, None
     if source is None:
@@ -168,11 +171,27 @@ def _set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any =
         array = new_tensor(flat).as_strided(sizes, strides, storage_offset)._array
     if array.dtype != dtype:
         raise RuntimeError(f"Could not set tensor of type {array.dtype} to a tensor of type {dtype}")
-    bump(self._shared_counter)
-    self._array = array
-    if counter is not None:
-        self._version_counter = counter
+    node = RefusingNode("set_", array, *inputs) if recording else None
+    own = self._version_counter
+    if counter is None or counter is UNTRACKED:
+        bump(self._shared_counter)
+        counter = self._shared_counter
+    elif own is not None:
+        bump(own)
+    elif not counter[0] and _saved_as_it_is(self):
+        bump(counter)  # the nodes that saved it take a count above 0 for a write, and look at nothing else
+    if node is not None:
+        rebase(self, node)
+    self._array, self._version_counter = array, counter
     return self
+
+
+def _saved_as_it_is(x: Tensor) -> bool:
+    """Return whether a node holds a tensor that was never written, without its version."""
+    from gc import get_referrers
+
+    held = [each for each in get_referrers(x) if type(each) in (tuple, list)]
+    return any([isinstance(node, Node) for each in held for node in get_referrers(each)])
 
 
 # --- functions of Python --------------------------------------------------------------------------

@@ -221,8 +221,10 @@ function_row("special_entr", of_scipy(lambda x: special.entr(x)), lambda x: -np.
    """, namespace="special", complex=False)  # fmt: skip
 
 
-def _xlog1py_slope(x: Any, y: Any) -> Any:
-    return np.where(np.logical_and(x == 0, y <= -1), 0, np.log1p(y))
+def _by_log1p(g: Any, x: Any, y: Any) -> Any:
+    """Return ``g * log1p(y)``, and 0 where that is not defined and g is 0, or x."""
+    y = in_dtype_of(y, g)
+    return np.where(np.logical_and(x == 0, y <= -1), 0, use("special_xlog1py")(g, y))
 
 
 def of_pair(forward: Any) -> Any:
@@ -247,8 +249,8 @@ def scalar_variant(x: Any, y: Any) -> int:
 op("special_xlog1py", of_pair(lambda x, y: special.xlog1py(x, y)), kind=BROADCASTING, promote=FLOAT, complex=False,
     namespace="special",
     node=("SpecialXlog1PyBackward0", "SpecialXlog1PyBackward1", "SpecialXlog1PyBackward2"), variant=scalar_variant,
-   vjp=dict(x=lambda g, x, y: g * _xlog1py_slope(x, in_dtype_of(y, g)), y=lambda g, x, y: g * (x / (y + 1))),
-   jvp=dict(x=lambda t, x, y: t * _xlog1py_slope(x, in_dtype_of(y, t)), y=lambda t, x, y: t * (x / (y + 1))),
+   vjp=dict(x=_by_log1p, y=lambda g, x, y: g * (x / (y + 1))),
+   jvp=dict(x=lambda t, x, y: _by_log1p(t, x, y), y=lambda t, x, y: t * (x / (y + 1))),
    samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
        sample(real(3), 0.5), edge(exact([0.0, 0.0, 1.0, 0.0]), exact([-1.0, 2.0, -1.0, np.nan]))),
    doc="""x * log(1 + y), and 0 where x is 0.
@@ -265,13 +267,16 @@ def _xlogy(x: Any, y: Any) -> Any:
     return out.astype(dtype, copy=False) if dtype.kind in "fc" else out
 
 
+def _by_log(g: Any, x: Any, y: Any) -> Any:
+    """Return ``g * log(y)``, and 0 where that is not defined and g is 0, or x."""
+    return np.where(np.logical_and(x == 0, y <= 0), 0, use("xlogy")(g, in_dtype_of(y, g)))
+
+
 op("xlogy", _xlogy, kind=BROADCASTING, promote=FLOAT, complex=False,
     node=("XlogyBackward0", "XlogyBackward1", "XlogyBackward2"),
    variant=scalar_variant, also=("special.xlogy",),
-   vjp=dict(x=lambda g, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, g * np.log(in_dtype_of(y, g))), y=lambda g, x,
-       y: g * (x / y)),
-   jvp=dict(x=lambda t, x, y: np.where(np.logical_and(x == 0, y <= 0), 0, t * np.log(in_dtype_of(y, t))), y=lambda t, x,
-       y: t * (x / y)),
+   vjp=dict(x=_by_log, y=lambda g, x, y: g * (x / y)),
+   jvp=dict(x=lambda t, x, y: _by_log(t, x, y), y=lambda t, x, y: t * (x / y)),
    samples=(sample(real(3, 4), probability(4)), sample(real(), probability()), sample(2.0, probability(3)),
        sample(real(3), 0.5),
             edge(exact([0.0, 0.0, 1.0]), exact([0.0, 2.0, 0.0]))),

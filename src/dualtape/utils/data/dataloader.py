@@ -9,6 +9,7 @@ from math import ceil
 from multiprocessing import connection as pipes
 from multiprocessing import context as contexts
 from multiprocessing import get_all_start_methods, get_context
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from ...errors import warn
@@ -311,9 +312,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._timeout = loader.timeout
         self._ahead = max(1, loader.prefetch_factor or 1) * loader.num_workers
         self._in_order = loader.in_order
+        try:
+            self._start_workers(loader)
+            self._start()
+        except BaseException:
+            self._shutdown(0)
+            raise
+
+    def _start_workers(self, loader: DataLoader) -> None:
         context = loader.multiprocessing_context or get_context()
         for number in range(loader.num_workers):
             ours, theirs = context.Pipe()
+            self._pipes.append(ours)  # first of all: a worker whose pipe is closed ends
             process = context.Process(
                 target=worker.run,
                 args=(
@@ -327,15 +337,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                     loader.worker_init_fn,
                     number,
                     loader.num_workers,
-                    [*self._pipes, ours] if context.get_start_method() == "fork" else [],
+                    list(self._pipes) if context.get_start_method() == "fork" else [],
                 ),
                 daemon=True,
             )
-            process.start()
-            theirs.close()
             self._workers.append(process)
-            self._pipes.append(ours)
-        self._start()
+            try:
+                process.start()
+            finally:
+                theirs.close()
 
     def _start(self) -> None:
         self._active = set(range(len(self._workers)))  # that may have more
@@ -349,6 +359,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _reset(self, loader: DataLoader) -> None:
         """Start again with the same workers; batches of the previous iteration are dropped."""
+        try:
+            self._start_again(loader)
+        except BaseException as error:
+            self._stop_after(error)
+            raise
+
+    def _start_again(self, loader: DataLoader) -> None:
         for number in range(len(self._pipes)):
             self._send(number, worker.Resume())
         waiting = len(self._pipes)
@@ -408,9 +425,24 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._shutdown()
         return RuntimeError(self._ended)
 
+    def _stop_after(self, error: BaseException) -> None:
+        """End the workers if ``error`` is no ordinary exception but an interrupt: a message may be read in part, and a
+        traceback that is kept would keep them.
+        """
+        if not isinstance(error, Exception):
+            self._ended = "this iterator of a DataLoader was interrupted, and its workers have ended: make another"
+            self._shutdown(0)
+
     def _next_data(self) -> Any:
         if self._ended is not None:
             raise RuntimeError(self._ended)
+        try:
+            return self._next_batch()
+        except BaseException as error:
+            self._stop_after(error)
+            raise
+
+    def _next_batch(self) -> Any:
         while True:
             if self._wanted in self._ready:
                 return self._finished(self._ready.pop(self._wanted))
@@ -441,18 +473,23 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise data.raised()
         return data
 
-    def _shutdown(self) -> None:
+    def _shutdown(self, patience: float = 5) -> None:
+        """End the workers: those that are busy for more than ``patience`` seconds are terminated."""
         for pipe in self._pipes:
             try:
-                pipe.send(None)
+                if patience and not pipe.closed:
+                    pipe.send(None)
             except OSError:
                 pass
             pipe.close()
-        for process in self._workers:
-            process.join(5)
+        begun = [process for process in self._workers if process.pid is not None]
+        end = monotonic() + patience
+        for process in begun:
+            process.join(max(0, end - monotonic()))
             if process.is_alive():
                 process.terminate()
-                process.join()
+        for process in begun:
+            process.join()
         self._workers, self._pipes = [], []
 
     def __del__(self) -> None:
