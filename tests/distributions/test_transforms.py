@@ -290,3 +290,22 @@ def test_constraints_on_parts_are_for_as_many_elements_as_there_are() -> None:
         for wrong in (2, 4):
             with pytest.raises(ValueError, match=f"has constraints for 3 elements of dim 0, got {wrong}"):
                 constraint.check(dt.ones(wrong))
+
+
+@pytest.mark.parametrize("name", dt.distributions.constraints.__all__)
+def test_constraints_are_pickled_and_copied_under_pytorchs_names(name: str) -> None:
+    constraints = dt.distributions.constraints
+    value = getattr(constraints, name)
+    kind = value if isinstance(value, type) else type(value)
+    if isinstance(value, constraints.Constraint | type):
+        assert getattr(constraints, kind.__name__) is kind
+    for made in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+        assert repr(made) == repr(value)
+
+
+def test_a_constraint_takes_its_bounds_by_place_and_by_name() -> None:
+    interval = dt.distributions.constraints.interval
+    assert repr(interval(0, upper_bound=1)) == repr(interval(0, 1)) == "Interval(lower_bound=0, upper_bound=1)"
+    for wrong in (lambda: interval(0), lambda: interval(0, 1, 2), lambda: interval(0, 1, lower_bound=2)):
+        with pytest.raises(TypeError):
+            wrong()

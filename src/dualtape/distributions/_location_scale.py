@@ -88,6 +88,9 @@ class Half(TransformedDistribution):
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_value(value)
+        return self._log_folded(value)
+
+    def _log_folded(self, value: Any) -> Tensor:
         return dt.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def icdf(self, prob: Any) -> Tensor:

@@ -36,7 +36,7 @@ class HalfCauchy(Half):
 
     def log_prob(self, value: Any) -> Tensor:
         self._check_value(value)
-        return super().log_prob(dt.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
+        return self._log_folded(dt.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
 
     def cdf(self, value: Any) -> Tensor:
         self._check_value(value)
