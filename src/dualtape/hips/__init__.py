@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import func
+from .. import errors, func
 from .._tensor.tensor import Tensor
 from ..autograd.checkpoint import checkpoint as _checkpoint
 from ..func import scope
@@ -430,3 +430,11 @@ def checkpoint(fun: Callable) -> Callable:
         return _checkpoint(fun, *args, use_reentrant=False, **kwargs)
 
     return kept_short
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("dict", "isinstance", "list", "tuple"):  # which autograd has types of its own for
+        from . import builtins
+
+        return getattr(builtins, name)
+    raise errors.missing(__name__, name, __all__)
