@@ -77,8 +77,8 @@ def write(name: str, out: Any, result: Any) -> Any:
     if isinstance(result, Tensor):
         if result.requires_grad or current().levels and is_moving(result):
             raise RuntimeError(
-                f"np.{name}: an ndarray as out= cannot carry the history of a tensor that requires grad; use"
-                " tensor.detach(), or pass a tensor"
+                f"np.{name}: an ndarray as out= cannot carry the history of a tensor that requires grad: make it by"
+                " np.zeros_like(x), which gives a tensor, or leave out= away"
             )
         result = result.numpy()
     np.copyto(out, result, casting="same_kind")

@@ -64,6 +64,16 @@ class NumpyTensor(Operators, Indexing, Methods, Tensor):  # type: ignore[misc, o
 
     # --- NumPy's protocols ------------------------------------------------------------------------
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.requires_grad and modes.current().grad:
+            raise RuntimeError(
+                "NumPy asks for plain numbers of an array that requires grad, which would lose the derivative: import"
+                " dualtape.numpy as np, whose array, full and vectorize take it, join such arrays by np.stack or"
+                " np.concatenate, and write to ones made by np.zeros_like(x); SciPy's functions for it are in"
+                " dualtape.scipy"
+            )
+        return super().__array__(dtype, copy)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return call_ufunc(ufunc, method, inputs, kwargs)
 
