@@ -22,7 +22,7 @@ from .function_once import once_differentiable
 from .node import Freed, Node, check_not_freed, edge_of, next_sequence
 from .other_gradients import raw_gradient, shown_gradient
 from .tangents import active, tangent
-from .versions import bump
+from .versions import bump_after
 from .views import IN_CUSTOM_FUNCTION, NO_GRAD, attach, check_write, rebase
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -614,7 +614,7 @@ class _Wrapping:
         if self.recording:
             self._begin()
         for tensor in {id(t): t for t in ctx._dirty}.values():
-            bump(tensor._shared_counter)
+            bump_after(tensor._shared_counter)
         result = [self._one(leaf, number) if isinstance(leaf, Tensor) else leaf for number, leaf in enumerate(leaves)]
         if self.recording:
             self._save(leaves, result)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from .. import errors, modes
 from .._tensor.tensor import Tensor, alias, wrap
 from ..arrays import Absent
-from .node import Freed, edge_of, leaf_edge
+from .node import AccumulateGrad, Freed, edge_of, leaf_edge
 from .tangents import kept_tangents, tangents_of
-from .versions import UNTRACKED, describe
+from .versions import UNTRACKED, KeepingCounter, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,93 @@ def entry_of(tensor: Any) -> Any:
         if type(tensor) is Tensor:
             return tensor
         counter = tensor._shared_counter
+    if type(counter) is KeepingCounter and not _may_move(tensor):
+        return _kept(tensor, counter)
     return (tensor, counter, counter[0])
+
+
+def _may_move(tensor: Tensor) -> bool:
+    """Return whether ``tensor`` may have tangents, which a write changes in place, too."""
+    return tensor._extra is not None or tensor._view is not None and tensor._view.base._extra is not None
+
+
+class KeptInput:
+    """What is saved of an input until its memory is written: a tensor over that memory with a counter of its own."""
+
+    __slots__ = ("tensor", "own")
+
+    def __init__(self, tensor: Tensor, own: list) -> None:
+        self.tensor, self.own = weakref.ref(tensor), own
+
+    def release(self) -> None:
+        """Give it memory of its own, since that of the input is about to be written."""
+        tensor = self.tensor()
+        if tensor is not None:
+            tensor._array = tensor._array.copy()
+
+    def alive(self) -> bool:
+        return self.tensor() is not None
+
+
+class KeptOutput:
+    """What a node saves of its own output until that is written."""
+
+    __slots__ = ("node", "place", "own")
+
+    def __init__(self, node: Node, place: int, own: list) -> None:
+        self.node, self.place, self.own = weakref.ref(node), place, own
+
+    def release(self) -> None:
+        """Give it memory of its own, since that of the output is about to be written."""
+        node = self.node()
+        if node is None or type(node._saved) is not tuple:
+            return
+        entry = node._saved[self.place]
+        if type(entry) is tuple and entry[1] is self.own:
+            kept = (entry[0].copy(), *entry[1:])
+            node._saved = (*node._saved[: self.place], kept, *node._saved[self.place + 1 :])
+
+    def alive(self) -> bool:
+        return self.node() is not None
+
+
+def _kept(tensor: Tensor, counter: list) -> tuple:
+    """Return an entry that a write to ``tensor`` copies first."""
+    edge = edge_of(tensor) if tensor._view is not None else tensor._edge
+    recorded = tensor._requires_grad or edge is not None
+    new = wrap(tensor._array)
+    new._edge = edge or leaf_edge(tensor) if recorded else None
+    new._requires_grad = recorded
+    own = new._version_counter = [0, None]
+    _keep(counter, KeptInput(new, own))
+    return (new, own, 0)
+
+
+def keep_output(tensor: Tensor) -> None:
+    """Let a write to ``tensor``, a new result, copy first what its node has saved of it."""
+    counter, edge = tensor._version_counter, tensor._edge
+    if type(counter) is not list or edge is None or tensor._view is not None or tensor._extra is not None:
+        return
+    node = edge[0]
+    saved = node._saved if type(node) is not AccumulateGrad else None
+    if type(saved) is not tuple:
+        return
+    new = KeepingCounter(counter)
+    for place, entry in enumerate(saved):
+        if type(entry) is tuple and len(entry) > 2 and entry[1] is counter:
+            if len(entry) > 3:
+                return
+            own = [entry[2], None]
+            node._saved = (*saved[:place], (entry[0], own, entry[2]), *saved[place + 1 :])
+            _keep(new, KeptOutput(node, place, own))
+            break
+    tensor._version_counter = new
+
+
+def _keep(counter: list, kept: Any) -> None:
+    if len(counter) >= 32 and not len(counter) & (len(counter) - 1):  # what is gone is dropped now and then
+        counter[2:] = [one for one in counter[2:] if one.alive()]
+    counter.append(kept)
 
 
 def output_entry(tensor: Tensor) -> tuple:

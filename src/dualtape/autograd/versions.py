@@ -3,6 +3,10 @@
 A counter is a two-element list ``[count, where]``, shared by a tensor, its views and its detached aliases. It is
 created at the first write, view or alias; most tensors never have one. ``where`` is a (code, instruction) pair stored
 at each write, and converted to a file and line only for an error.
+
+Arrays of NumPy's kind are saved otherwise (:func:`~dualtape.autograd.saved.entry_of`): their counter, a
+:class:`KeepingCounter`, goes on with what was saved of them, ``[count, where, kept, ...]``, and a write copies that
+first.
 """
 
 from __future__ import annotations
@@ -10,12 +14,18 @@ from __future__ import annotations
 from sys import _getframe as _frame
 from typing import Any
 
-Counter = list  # [int, tuple | None]
+Counter = list  # [int, tuple | None, *kept]
 
 # Whether a file is this package's. The key is the file's name: a string keeps its hash, a code object computes it each
 # time.
 _files: dict[str, bool] = {}
 _PACKAGE = __name__.partition(".")[0] + "."
+
+
+class KeepingCounter(list):
+    """The counter of memory whose saved values are copied when they are about to be written."""
+
+    __slots__ = ()
 
 
 class Untracked(list):
@@ -61,7 +71,9 @@ def _is_ours(frame: Any) -> bool:
 
 
 def bump(counter: Counter) -> None:
-    """Count one write to the memory of ``counter``."""
+    """Count one write to the memory of ``counter``, which is about to happen."""
+    if len(counter) > 2:
+        release(counter)
     counter[0] += 1
     try:
         # The caller's frame is in this package, and looking at it too would double the cost.
@@ -71,6 +83,29 @@ def bump(counter: Counter) -> None:
         return
     code = frame.f_code
     counter[1] = (code, frame.f_lasti) if _files.get(code.co_filename) is False else _nearest(frame)
+
+
+def release(counter: Counter) -> None:
+    """Copy what was saved of the memory of ``counter``, before it is written."""
+    kept = counter[2:]
+    del counter[2:]
+    for one in kept:
+        one.release()
+
+
+def spoil(counter: Counter) -> None:
+    """Let a backward that needs what was saved of the memory of ``counter`` raise: it has been written already."""
+    kept = counter[2:]
+    del counter[2:]
+    for one in kept:
+        one.own[0] += 1
+
+
+def bump_after(counter: Counter) -> None:
+    """Count one write to the memory of ``counter`` that has happened."""
+    if len(counter) > 2:
+        spoil(counter)
+    bump(counter)
 
 
 def describe(where: tuple | None) -> str | None:

@@ -25,7 +25,7 @@ from ..arrays.traced.tape import READ, SHAPE, Tape, Value
 from ..autograd.api import grad
 from ..autograd.function import FunctionCtx
 from ..autograd.node import AccumulateGrad, Freed
-from ..autograd.versions import caller
+from ..autograd.versions import caller, release
 from ..ops.numpy_tensor import marked
 from ..pytree import TreeSpec, tree_exchange, tree_flatten, tree_holds_all, tree_nodes, tree_unflatten
 from . import backends, replay
@@ -112,6 +112,10 @@ class Specialization:
         given = [x._array if isinstance(x, Tensor) else x for x in found]
         if self.writes and not self._may_write(given):
             raise replay.Mismatch
+        for k, _ in self.writes:
+            counter = found[k]._version_counter
+            if counter is not None and len(counter) > 2:
+                release(counter)
         drawn = [stream(g) for g in self.generators] if self.generators else []
         before = None if self.rerun is None else self.rerun.before(found, drawn)
         try:

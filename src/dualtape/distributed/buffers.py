@@ -10,7 +10,7 @@ import numpy as np
 from .._tensor.tensor import Tensor
 from ..arrays import module_of
 from ..arrays.bfloat16_dtype import BFLOAT16
-from ..autograd.versions import bump
+from ..autograd.versions import bump_after
 
 __all__ = ["check_tensor", "check_tensors", "count_write", "memory", "pack", "unpack"]
 
@@ -95,7 +95,7 @@ def write_back(array: Any, values: Any) -> None:
 def count_write(tensors: Sequence[Tensor]) -> None:
     """Count a write to each of the tensors, so that a backward that saved them raises."""
     for tensor in tensors:
-        bump(tensor._shared_counter)
+        bump_after(tensor._shared_counter)
 
 
 def pack(tensors: Sequence[Tensor], on_host: bool) -> Any:

@@ -33,7 +33,7 @@ from ..autograd.tangents import (
     tangents_of,
 )
 from ..autograd.unbroadcast import sum_to
-from ..autograd.views import replay
+from ..autograd.views import disjoint, replay
 from ..overrides.active_overrides import MISS
 from . import jvp_fastpath as duals
 from .saves import OUTPUT
@@ -362,6 +362,8 @@ def written(target: Tensor, source: Any, mode: modes.Mode) -> None:
         old = tangent(target, level)
         if new is None and old is None:
             continue
+        if old is not None and type(old._array) is np.ndarray and not disjoint(old._array):
+            old = _with_memory_of_its_own(target, level)
         with beneath(level):
             if new is None:
                 assert old is not None
@@ -372,6 +374,16 @@ def written(target: Tensor, source: Any, mode: modes.Mode) -> None:
                 _write_part(target, level, old, new)
             else:
                 set_tangent(target, level, laid_out_like(new, target))
+
+
+def _with_memory_of_its_own(target: Tensor, level: ForwardLevel) -> Tensor | None:
+    """Replace a tangent whose elements share memory, as expanded ones do, by one that can be written; return it."""
+    whole = target._view.base if target._view is not None else target
+    known = tangent(whole, level)
+    if known is not None:
+        with beneath(level):
+            set_tangent(whole, level, laid_out_like(known, whole))
+    return tangent(target, level)
 
 
 def _write_part(target: Tensor, level: ForwardLevel, old: Tensor | None, new: Tensor) -> None:

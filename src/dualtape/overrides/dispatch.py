@@ -18,7 +18,7 @@ from ..arrays import Absent, as_array
 from ..autograd import saved as saving
 from ..autograd.node import Node, edge_of
 from ..autograd.other_gradients import raw_gradient
-from ..autograd.versions import bump
+from ..autograd.versions import bump_after
 from ..autograd.views import attach, check_write, rebase
 from ..ops.dispatch import _before, _inplace_method, _needs, begin_write, pack_written, record, unwrap
 from ..ops.op_node import OpNode
@@ -112,7 +112,7 @@ def execute_inplace(op: Any, values: list) -> Any:
     if answer(_inplace_method(op), _trimmed(op, values), {}) is MISS:
         return MISS
     if target._shared_counter[0] == version:
-        bump(target._shared_counter)
+        bump_after(target._shared_counter)
     if node is not None:
         kinds = [kind for _, kind, _ in op.saves]  # whoever answered may have written more than once
         entries = zip(kinds, node._saved, strict=True)

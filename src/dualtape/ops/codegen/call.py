@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ... import modes
+from ..._tensor.tensor import Tensor
+from ...autograd.saved import keep_output
 from ...overrides.active_overrides import Declined, active_overrides, silent
 from ..dispatch import call, later
 from ..saves import OUTPUT
@@ -201,7 +203,14 @@ def _names_of(kind: type | None) -> dict[str, Any]:
     """Return the names that an operator of ``kind``, if it is not Tensor's, has for others: also where the forward
     refuses what NumPy computes, the reference path goes on.
     """
-    return {} if kind is None else {"_Tensor": kind, "_FAILURES": (*NAMES["_FAILURES"], NotImplementedError)}
+    if kind is None:
+        return {}
+    return {
+        "_Tensor": kind,
+        "_Base": Tensor,
+        "_keep_output": keep_output,
+        "_FAILURES": (*NAMES["_FAILURES"], NotImplementedError),
+    }
 
 
 def _second_operand(code: Code, op: Op, y: str) -> None:
@@ -267,7 +276,11 @@ def _pointwise_result(code: Code, op: Op, x: str, y: str, bail: str, as_operator
             saved = saved_values(
                 op, needs, op.params.__getitem__, ("_a", "_b").__getitem__, lambda _: "(_r, _counter, 0)"
             )
+            if "_Base" in code.names:  # what is saved of arrays of NumPy's kind is copied before a write
+                saved = saved.replace(" is _Tensor and", " is _Base and")
             recorded(code, op, saved, f"({', '.join(edges)},)", hooks=True)
+            if "_Base" in code.names and any(kind == OUTPUT for _, kind, _ in op.saves):
+                code("_keep_output(_out)")
     code("return _out")
 
 

@@ -78,10 +78,7 @@ def _method(name: str, func: Callable, keywords: tuple, at_once: str | None = No
                 raise TypeError(f"{name}() has no argument {unknown[0]!r}: expected one of {sorted(known)}")
             return _torch(name, self, args, kwargs)
         if at_once is not None and not args and not kwargs and self._array.dtype in _FLOATS:
-            result = FUNCTIONS[at_once](self)
-            if type(result) is Tensor:
-                result.__class__ = type(self)
-            return result
+            return _marked(FUNCTIONS[at_once](self))
         x = self
         if not self._array.ndim:
             if name in _OF_ONE_DIMENSION:

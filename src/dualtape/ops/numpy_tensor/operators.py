@@ -16,6 +16,7 @@ from ... import modes
 from ..._tensor.tensor import Tensor, raw, wrap
 from ...arrays import is_array
 from ...arrays.bfloat16_dtype import BFLOAT16
+from ...autograd.saved import keep_output
 from ...overrides.active_overrides import overrides
 from ..codegen.functions import operator_of
 from ..dispatch import FUNCTIONS
@@ -80,6 +81,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict) -> Any
                     result = function(*inputs)
                     if type(result) is Tensor and result is not inputs[-1]:
                         result.__class__ = _kind
+                        if result._version_counter is not None:
+                            keep_output(result)
                         return result
                     return _of_kind(result, inputs)
         return _resolved(ufunc, inputs)
@@ -101,6 +104,8 @@ def _of_kind(value: Any, given: tuple) -> Any:
         value = FUNCTIONS["clone"](value)
     if type(value) is Tensor:
         value.__class__ = _kind
+        if value._version_counter is not None:
+            keep_output(value)
     return value
 
 

@@ -13,7 +13,9 @@ from ..._tensor.creation import as_tensor
 from ..._tensor.tensor import Tensor, alias, raw
 from ...arrays import is_array
 from ...autograd.node import leaf_edge
+from ...autograd.saved import keep_output
 from ...autograd.tangents import active, set_tangent, tangent
+from ...autograd.versions import KeepingCounter
 from ...overrides.active_overrides import numpy_kind, silent
 from ...overrides.subclass import disabled_function
 from ...pytree import tree_leaves, tree_map
@@ -61,6 +63,19 @@ class NumpyTensor(Operators, Indexing, Methods, Tensor):  # type: ignore[misc, o
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Nothing: all is done in ``__new__``."""
+
+    @property
+    def _shared_counter(self) -> list:
+        """Return the version counter of this memory: of one kind that lets saved values be copied before a write."""
+        if self._version_counter is None:
+            new = KeepingCounter((0, None))
+            if self._version_counter is None:
+                self._version_counter = new
+        return self._version_counter
+
+    @_shared_counter.setter
+    def _shared_counter(self, counter: list) -> None:
+        self._version_counter = counter
 
     # --- NumPy's protocols ------------------------------------------------------------------------
 
@@ -142,6 +157,8 @@ def marked(value: Any) -> Any:
     """
     if type(value) is Tensor:
         value.__class__ = NumpyTensor
+        if value._version_counter is not None:
+            keep_output(value)
     return value
 
 
@@ -215,8 +232,7 @@ def call_function(tensor: Any, func: Callable, args: tuple, kwargs: dict) -> Any
         args = promoted(func, args)
     result = call_entry(tensor, func, args, kwargs)
     if type(result) is Tensor and not any([result is one for one in args]):
-        result.__class__ = NumpyTensor
-        return result
+        return marked(result)
     return marked_tree(result, args)
 
 
