@@ -18,7 +18,7 @@ from ..arrays.kernels.basics import in_parts
 from ..errors import too_large, warn
 from . import dtypes
 from .creation import _finished, _long, _numpy_dtype, as_tensor, in_dtype_of, in_memory_format, plain_memory, tensor
-from .device import preserve_format
+from .device import preserve_format, strided
 from .tensor import Tensor
 
 __all__ = [
@@ -267,6 +267,9 @@ def zeros_like(
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
+    if layout is not None and layout is not strided and type(input) is Tensor:
+        zeros: Any = _like(np.zeros_like, input, dtype, device, False, memory_format)
+        return zeros.to_sparse(layout=layout).requires_grad_(requires_grad)
     if layout is not None:
         plain_memory(layout)
     return _like(np.zeros_like, input, dtype, device, requires_grad, memory_format)
