@@ -435,7 +435,7 @@ def test_an_interrupted_loader_leaves_no_worker_and_its_next_iteration_is_whole(
     for where, error in interrupted(make, within="utils/data/dataloader"):
         if error is not None:  # else it came in __del__, where errors are dropped
             assert type(error) is Interrupted, f"interrupted at {where}, it raised {error!r}"
-            error.__traceback__ = None
+            error.__traceback__ = error.__context__ = None
         assert [batch.tolist() for (batch,) in loaders[0]] == wanted, where
         loaders.clear()
         until = monotonic() + 5
