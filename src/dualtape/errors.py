@@ -111,6 +111,7 @@ _NUMPYS = re.compile(
     "out of bounds for a(xis|rray)|invalid index to scalar|too many indices for array|boolean index did not match"
     "|cannot do a non-empty take|only integers, slices|dimensional array given|shape mismatch: (value|indexing)"
     "|did not contain a loop|could not be promoted|Cannot cast|cannot convert float|signed integer is"
+    "|array is too big|aximum allowed dimension|aximum supported dimension"
     "|too large to convert|too big to convert|failed for .* argument|is shorter than argument"
 )
 _NAMED = re.compile(r"(?!axis|source|destination)[\w.]+(\(\))?: ")  # an error that says whose it is
@@ -120,6 +121,22 @@ UNWORDED = (
     StopIteration,
 )  # fmt: skip
 _SAYS_NOTHING = (KeyError, AssertionError, StopIteration)  # the key, or nothing, is all that they say
+
+
+class OutOfMemory(RuntimeError, MemoryError):
+    """There is no memory for a result: a RuntimeError, as PyTorch's, and a MemoryError, as NumPy's."""
+
+
+def out_of_memory(name: str, error: MemoryError) -> MemoryError:
+    """Return NumPy's error as one that names the operation."""
+    return error if isinstance(error, OutOfMemory) else OutOfMemory(f"{name}: {str(error) or 'out of memory'}")
+
+
+def too_large(name: str, error: Exception) -> Exception:
+    """Return NumPy's error about a size as one that names the operation; others unchanged."""
+    if isinstance(error, MemoryError):
+        return out_of_memory(name, error)
+    return RuntimeError(f"{name}: {error}") if re.search("array is too big|aximum ", str(error)) else error
 
 
 def _of_the_library(error: Exception) -> bool:

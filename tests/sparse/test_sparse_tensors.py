@@ -456,3 +456,11 @@ def test_gradcheck_sees_a_gradient_of_other_dimensions(masked):
     assert dt.autograd.gradcheck(copying(lambda g: g.to_sparse()), (x,), masked=masked)
     with pytest.raises(RuntimeError, match="incorrect sparse_dim 1, expected 2"):
         dt.autograd.gradcheck(copying(lambda g: g.to_sparse(1)), (x,), masked=masked)
+
+
+def test_zeros_like_a_dense_tensor_are_sparse_where_that_is_asked_for() -> None:
+    x = dt.ones(2, 3, dtype=dt.float64)
+    for layout in (dt.sparse_coo, dt.sparse_csr):
+        made = dt.zeros_like(x, layout=layout, requires_grad=True)
+        assert made.layout is layout and made._nnz() == 0 and made.dtype is x.dtype and made.requires_grad
+        assert made.to_dense().tolist() == [[0.0] * 3] * 2

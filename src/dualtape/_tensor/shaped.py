@@ -15,10 +15,10 @@ import numpy as np
 from ..arrays import Batched, as_array, is_array
 from ..arrays.bfloat16_dtype import BFLOAT16, cast, made
 from ..arrays.kernels.basics import in_parts
-from ..errors import warn
+from ..errors import too_large, warn
 from . import dtypes
 from .creation import _finished, _long, _numpy_dtype, as_tensor, in_dtype_of, in_memory_format, plain_memory, tensor
-from .device import preserve_format
+from .device import preserve_format, strided
 from .tensor import Tensor
 
 __all__ = [
@@ -276,6 +276,9 @@ def zeros_like(
     >>> dt.zeros_like(dt.ones(2))
     tensor([0., 0.])
     """
+    if layout is not None and layout is not strided and type(input) is Tensor:
+        zeros: Any = _like(np.zeros_like, input, dtype, None, device, False, memory_format)
+        return zeros.to_sparse(layout=layout).requires_grad_(requires_grad)
     return _like(np.zeros_like, input, dtype, layout, device, requires_grad, memory_format)
 
 
@@ -343,6 +346,12 @@ def full_like(
 _LARGEST = 2**62  # a bound up to which there is no question of fitting
 
 
+def _check_length(name: str, count: float) -> None:
+    """Raise if nothing has so much memory; of sizes near 2**63 NumPy makes arrays without elements."""
+    if count > 2**60:
+        raise RuntimeError(f"{name}: there is no memory for {count:.3g} elements")
+
+
 def _ranged(array: Any, device: Any, requires_grad: bool, out: Tensor | None) -> Tensor:
     if out is not None and out._array.size not in (0, array.size):
         warn(f"arange: out has {out._array.size} elements, and there are {array.size} numbers: it is resized")
@@ -396,6 +405,7 @@ def arange(
         raise RuntimeError(
             f"arange: upper bound and lower bound inconsistent with step sign: from {start} to {end} by {step}"
         )
+    _check_length("arange", (end - start) / step)
     if wanted.kind in "iu":
         return _ranged(np.arange(start, end, step, dtype=wanted), device, requires_grad, out)
     count = int(np.ceil((end - start) / step))
@@ -501,6 +511,7 @@ def eye(
     for size in (n, m):
         if size is not None and size < 0:
             raise RuntimeError(f"eye: sizes must be greater or equal to 0, got {size}")
+        _check_length("eye", size or 0)
     return _finished(cast(np.eye(n, m), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
@@ -521,6 +532,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 def _check_sides(row: int, col: int) -> None:
     if row < 0 or col < 0:
         raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
+    _check_length("tril_indices, triu_indices", max(row, col))
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -557,7 +569,10 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 
 def _new_method(function: Any) -> Any:
     def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
-        result = function(*args, dtype=dtype or self.dtype, device=device or self.device, **kwargs)
+        try:
+            result = function(*args, dtype=dtype or self.dtype, device=device or self.device, **kwargs)
+        except (MemoryError, ValueError) as error:
+            raise too_large(method.__name__, error) from None
         if type(self._array) is Batched and function is not tensor:  # each sample has one of its own
             room = np.empty(result._array.shape, result._array.dtype, like=self._array)
             room[...] = result._array

@@ -368,6 +368,8 @@ def compute(op: Op, raws: list) -> Any:
         raise error if isinstance(error, LinAlgError) else LinAlgError(f"{op.name}: {error}") from None
     except errors.ArgumentError:
         raise
+    except MemoryError as error:
+        raise errors.out_of_memory(op.name, error) from None
     except ValueError as error:
         raise errors.forward_failed(op.name, [raws[p] for p in op.tensor_places], error) from None
     finally:

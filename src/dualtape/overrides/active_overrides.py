@@ -15,7 +15,7 @@ from .. import modes
 from .._tensor.tensor import Tensor
 from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
-from ..errors import UNWORDED, explained_call
+from ..errors import UNWORDED, explained_call, out_of_memory
 
 active_overrides: list[bool] = []
 # The recorders of running profiles, in any thread.
@@ -113,6 +113,8 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
             from .dispatch import from_class
 
             return from_class(public, args, kwargs, error)
+        except MemoryError as error:
+            raise out_of_memory(composite or function.__name__, error) from None
         except Exception as error:
             if not active_overrides and activate_for(args, kwargs):
                 return public(*args, **kwargs)
@@ -133,6 +135,8 @@ def explaining(function: Callable, name: str) -> Callable:
     def method(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
+        except MemoryError as error:
+            raise out_of_memory(name, error) from None
         except UNWORDED as error:
             found = explained_call(name, error, function, args, kwargs)
             if found is error:

@@ -196,6 +196,8 @@ def randperm(
         raise TypeError(f"randperm(): argument 'n' must be int, got {type(n).__name__}")
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, got {n}")
+    if n > 2**60:  # near 2**63 NumPy makes an array without elements
+        raise RuntimeError(f"randperm: there is no memory for {n} numbers")
     return _finished(
         source(generator).permutation(n).astype(_numpy_dtype(dtype, dtypes.int64.numpy)), device, requires_grad, out
     )

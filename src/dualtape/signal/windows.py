@@ -66,6 +66,8 @@ def _window(shape: Callable) -> Callable:
 
 
 def _values(shape: Callable, count: int, symmetric: bool, settings: dict) -> _Array:
+    if count > 2**60:  # near 2**63 NumPy makes an array without elements
+        raise RuntimeError(f"there is no memory for a window of {count} numbers")
     values = shape(np.arange(count, dtype=np.float64), max(count - symmetric, 1), **settings)
     return values if count != 1 else np.ones(1)
 

@@ -111,6 +111,8 @@ def asarray_like(values: Any, like: Any, dtype: Any = None) -> Any:
 
 def arange_like(n: int, like: Any, dtype: Any = None) -> Any:
     """Return 0, 1, ... n - 1 in the same kind of array as ``like``."""
+    if n > 2**60:  # near 2**63 NumPy makes an array without elements
+        raise MemoryError(f"there is no memory for {n} elements")
     return np.arange(n, dtype=dtype) if type(like) is np.ndarray else module_of(like).arange(n, dtype=dtype)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays import zeros
-from ...arrays.bfloat16_dtype import kept_number
+from ...arrays.bfloat16_dtype import in_single, kept_number
 from ...arrays.kernels.approximations import PART, exponential, inverse_normal, normal_share
 from ...arrays.kernels.basics import asarray_like
 from ...arrays.kernels.fused import fused
@@ -322,7 +322,8 @@ _masked("hardsigmoid", lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6, lambda
    >>> dt.nn.functional.hardsigmoid(dt.tensor([-4.0, 0.0]))
    tensor([0.0000, 0.5000])
    """)  # fmt: skip
-_masked("hardswish", lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
+_hardswish = in_single(lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6)
+_masked("hardswish", lambda x: _hardswish(x),
    lambda g, x: np.where(x <= -3, 0, np.where(x >= 3, g, g * (x / 3 + 0.5))), samples=_KINKED,
    doc="""x times its hardsigmoid.
 

@@ -153,6 +153,8 @@ def _bin_places(n: int, m: int) -> np.ndarray:
     """Return (m, longest): the indices of the entries of each of ``m`` bins of ``n``, the last of a shorter one
     repeated.
     """
+    if m > 2**60:  # near 2**63 NumPy makes an array without elements
+        raise RuntimeError(f"there is no memory for {m} bins")
     first = np.arange(m) * n // m
     last = -(-(np.arange(m) + 1) * n // m) - 1
     return np.minimum(first[:, None] + np.arange(int((last - first).max(initial=0)) + 1), last[:, None])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
+from ...arrays.bfloat16_dtype import in_single
 from ...arrays.kernels.complex_logs import log1p as complex_log1p
 from ...arrays.kernels.fused import fused
 from ...arrays.kernels.masks import kept
@@ -147,7 +148,7 @@ def _round(x: Any, decimals: int = 0) -> Any:
     if x.dtype.kind in "iu" and not decimals:
         return x.copy()
     _need_floats("round", x)
-    return np.round(x, decimals) if decimals else np.rint(x)
+    return in_single(np.round)(x, decimals) if decimals else np.rint(x)
 
 
 def _frac(x: Any) -> Any:

@@ -4,7 +4,7 @@ Hurwitz zeta function.
 
 from __future__ import annotations
 
-from math import factorial, log, pi
+from math import factorial, inf, log, pi
 from operator import index
 from typing import Any
 
@@ -68,6 +68,10 @@ def _trigamma(x: Any) -> Any:
     return np.where(low, np.square(pi / sine) - there, there)
 
 
+def _factorial(n: int) -> float:
+    return float(factorial(n)) if n <= 170 else inf
+
+
 def _polygamma(x: Any, n: int) -> Any:
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got {n}")
@@ -75,7 +79,7 @@ def _polygamma(x: Any, n: int) -> Any:
         return of_scipy(special.psi)(x)
     if n == 1:
         return of_scipy(_trigamma)(x)
-    return of_scipy(lambda x: (-1) ** (n + 1) * float(factorial(n)) * special.zeta(float(n + 1), x))(x)
+    return of_scipy(lambda x: (-1) ** (n + 1) * _factorial(n) * special.zeta(float(n + 1), x))(x)
 
 
 _polygamma_op = op("polygamma_op", _polygamma, kind=ELEMENTWISE, promote=FLOAT, public=False, complex=False,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import zeros
-from ...arrays.bfloat16_dtype import cast
+from ...arrays.bfloat16_dtype import cast, in_single
 from ...arrays.kernels.basics import add_reduce, all_samples, arange_like, full_like_shape
 from ...autograd.underived import refuse_history
 from ...errors import ArgumentError, warn
@@ -32,6 +32,11 @@ def _reduced(name: str, values: Any, reduction: str) -> Any:
     _check(name, reduction)
     if reduction == "none":
         return values
+    return _summed(values, reduction)
+
+
+@in_single
+def _summed(values: Any, reduction: str) -> Any:
     total = add_reduce(values, axis=None)
     return total if reduction == "sum" else total / values.dtype.type(values.size)
 
@@ -59,19 +64,21 @@ def _pairs(*more: Any) -> tuple:
     )
 
 
-def _difference_loss(name: str, forward: Any, slope: Any, samples: Any, doc: str, promote: Any = COMMON) -> None:
-    """Declare a loss of x - target: ``slope(d, ...)`` is its derivative; the target's gradient is the negative of the
-    input's.
+def _difference_loss(
+    name: str, forward: Any, slope: Any, samples: Any, doc: str, promote: Any = COMMON, factor: int = 1
+) -> None:
+    """Declare a loss of x - target: ``factor * slope(d, ...)`` is its derivative; the target's gradient is the negative
+    of the input's.
     """
     extra = formula_names(slope)[1:]
     asked = ("x", "target", "reduction", *extra)
 
     def gradient(g: Any, x: Any, target: Any, reduction: str, *settings: Any) -> Any:
         d = x - target
-        return _share(g, d, reduction) * slope(d, *settings)
+        return _share(g if factor == 1 else factor * g, d, reduction) * slope(d, *settings)
 
     def tangent(t: Any, x: Any, target: Any, reduction: str, *settings: Any) -> Any:
-        return _total(t * slope(x - target, *settings), reduction)
+        return _total((t if factor == 1 else factor * t) * slope(x - target, *settings), reduction)
 
     op(name, forward, namespace="nn.functional", kind=GENERAL, promote=promote, complex=False, samples=samples, doc=doc,
        vjp=dict(x=named(lambda *v: gradient(*v), ("g", *asked)),
@@ -85,14 +92,14 @@ def _mse(x: Any, target: Any, reduction: str = "mean") -> Any:
     return _reduced("mse_loss", d * d, reduction)
 
 
-_difference_loss("mse_loss", _mse, lambda d: d * 2,
+_difference_loss("mse_loss", _mse, lambda d: d,
     _pairs(sample(real(), real()), sample(real(0, 2), real(0, 2), reduction="sum")),
    """The squared difference.
 
    >>> import dualtape as dt
    >>> dt.nn.functional.mse_loss(dt.tensor([1.0, 2.0]), dt.tensor([1.0, 4.0]))
    tensor(2.)
-   """)  # fmt: skip
+   """, factor=2)  # fmt: skip
 
 
 def _smooth_l1(x: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Any:

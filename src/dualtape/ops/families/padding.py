@@ -102,6 +102,8 @@ def _around(n: int, before: int, after: int, mode: str) -> np.ndarray:
         raise RuntimeError(
             f"pad: padding value causes wrapping around more than once: ({before}, {after}) for size {n}"
         )
+    if before + n + after > 2**60:  # near 2**63 NumPy makes an array without elements
+        raise RuntimeError(f"pad: there is no memory for {before + n + after} elements")
     places = np.arange(-before, n + after)
     if mode == "replicate":
         return np.clip(places, 0, n - 1)

@@ -264,6 +264,9 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     return split(input, size, dim) if size else split(input, [0] * chunks, dim)
 
 
+_MOST_PARTS = 2**27  # beyond which PyTorch has no memory for the tensors either
+
+
 @composite("tensor_split", samples=(sample(real(5, 3), 2), sample(real(5, 3), (1, 3))))
 def tensor_split(
     input: Any,
@@ -294,6 +297,8 @@ def tensor_split(
         indices_or_sections = index(indices_or_sections)
         if indices_or_sections < 1:
             raise RuntimeError(f"number of sections must be larger than 0, got {indices_or_sections}")
+        if indices_or_sections > _MOST_PARTS:
+            raise RuntimeError(f"tensor_split: {indices_or_sections} sections are more than memory has a place for")
         small, more = divmod(n, indices_or_sections)
         bounds = [0]
         for i in range(indices_or_sections):

@@ -127,6 +127,8 @@ class _Walk:
         image; and the numbers before each window.
         """
         columns, out, kernel, stride, padding, dilation = self._settings
+        if prod(out) > 2**60:  # near 2**63 NumPy makes an array without elements
+            raise RuntimeError(f"there is no memory for an image of {' x '.join(map(str, out))} numbers")
         rows, cols = (
             np.arange(m)[:, None] * s + np.arange(k) * d
             for m, s, k, d in zip(out, stride, kernel, dilation, strict=True)

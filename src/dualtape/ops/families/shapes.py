@@ -55,6 +55,8 @@ def _view(x: Any, shape: Any) -> Any:
         out = x.reshape(shape)
     except (ValueError, TypeError):
         out = x.reshape(resolve(shape, x.size))  # raises, in the right words
+    if type(shape) is tuple and out.shape != shape and min(shape) < -1:
+        resolve(shape, x.size)  # NumPy takes every negative size for -1
     if not x.flags.c_contiguous and x.size and not np.may_share_memory(out, x):
         raise RuntimeError(
             f"view size {list(out.shape)} is not compatible with input tensor's size and stride (at least one dimension"

@@ -396,6 +396,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError(f"minlength should be >= 0, got {minlength}")
+    if array.size and array.max() >= 2**60:  # NumPy counts outside of its memory at 2**63 - 1
+        raise RuntimeError(f"bincount: maximum value of input overflowed: there is no memory for {array.max()} counts")
     if weights is None:
         return new_tensor(np.bincount(array, minlength=minlength).astype(LONG, copy=False))
     if weights._array.shape != array.shape:

@@ -361,8 +361,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Start again with the same workers; batches of the previous iteration are dropped."""
         try:
             self._start_again(loader)
-        except BaseException as error:
-            self._stop_after(error)
+        except Exception:
+            raise
+        except BaseException:
+            self._stop()
             raise
 
     def _start_again(self, loader: DataLoader) -> None:
@@ -425,21 +427,22 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._shutdown()
         return RuntimeError(self._ended)
 
-    def _stop_after(self, error: BaseException) -> None:
-        """End the workers if ``error`` is no ordinary exception but an interrupt: a message may be read in part, and a
-        traceback that is kept would keep them.
+    def _stop(self) -> None:
+        """End the workers after an interrupt: a message may be read in part, and a traceback that is kept would keep
+        them.
         """
-        if not isinstance(error, Exception):
-            self._ended = "this iterator of a DataLoader was interrupted, and its workers have ended: make another"
-            self._shutdown(0)
+        self._ended = "this iterator of a DataLoader was interrupted, and its workers have ended: make another"
+        self._shutdown(0)
 
     def _next_data(self) -> Any:
         if self._ended is not None:
             raise RuntimeError(self._ended)
         try:
             return self._next_batch()
-        except BaseException as error:
-            self._stop_after(error)
+        except Exception:
+            raise
+        except BaseException:
+            self._stop()
             raise
 
     def _next_batch(self) -> Any:
