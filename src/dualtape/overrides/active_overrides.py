@@ -120,10 +120,13 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
                 return public(*args, **kwargs)
             if not isinstance(error, UNWORDED):
                 raise
-            found = explained_call(composite or function.__name__, error, function, args, kwargs)
-            if found is error or not (composite or leaf):
-                raise
-            raise found from None
+            found: Exception | None = explained_call(composite or function.__name__, error, function, args, kwargs)
+            try:
+                if found is error or not (composite or leaf):
+                    raise
+                raise found from None
+            finally:
+                found = None  # else the error and this frame would hold each other
 
     public.is_made_of_others = not leaf and composite is None  # type: ignore[attr-defined]
     return update_wrapper(public, function)
@@ -138,9 +141,12 @@ def explaining(function: Callable, name: str) -> Callable:
         except MemoryError as error:
             raise out_of_memory(name, error) from None
         except UNWORDED as error:
-            found = explained_call(name, error, function, args, kwargs)
-            if found is error:
-                raise
-            raise found from None
+            found: Exception | None = explained_call(name, error, function, args, kwargs)
+            try:
+                if found is error:
+                    raise
+                raise found from None
+            finally:
+                found = None  # else the error and this frame would hold each other
 
     return update_wrapper(method, function)
