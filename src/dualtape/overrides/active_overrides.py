@@ -120,7 +120,7 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
                 return public(*args, **kwargs)
             if not isinstance(error, UNWORDED):
                 raise
-            found: Exception | None = explained_call(composite or function.__name__, error, function, args, kwargs)
+            found: Any = explained_call(composite or function.__name__, error, function, args, kwargs)
             try:
                 if found is error or not (composite or leaf):
                     raise
@@ -141,7 +141,7 @@ def explaining(function: Callable, name: str) -> Callable:
         except MemoryError as error:
             raise out_of_memory(name, error) from None
         except UNWORDED as error:
-            found: Exception | None = explained_call(name, error, function, args, kwargs)
+            found: Any = explained_call(name, error, function, args, kwargs)
             try:
                 if found is error:
                     raise
