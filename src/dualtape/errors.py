@@ -117,9 +117,16 @@ _NUMPYS = re.compile(
 _NAMED = re.compile(r"(?!axis|source|destination)[\w.]+(\(\))?: ")  # an error that says whose it is
 _INDEXING = ("index", "index_put", "index_put_", "__getitem__", "__setitem__")  # whose errors are IndexErrors
 UNWORDED = (
-    AttributeError, TypeError, IndexError, KeyError, AssertionError, ZeroDivisionError, OverflowError, ValueError,
+    AttributeError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AssertionError,
+    ZeroDivisionError,
+    OverflowError,
+    ValueError,
     StopIteration,
-)  # fmt: skip
+)
 _SAYS_NOTHING = (KeyError, AssertionError, StopIteration)  # the key, or nothing, is all that they say
 
 

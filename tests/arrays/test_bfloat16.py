@@ -269,9 +269,9 @@ def test_layers_are_pytorchs_but_for_the_last_place():
 @pytest.mark.parametrize(("row", "sample"), [c[1:] for c in ONE_EACH], ids=[c[0] for c in ONE_EACH])
 def test_every_op_gives_what_single_precision_gives_rounded(row, sample):
     if row.complex == "only" or row.name in NO_HALF | {"scipy_solve_sylvester"}:
-        return
+        pytest.skip("there is no half precision of it")
     if row.name.endswith("norm") and sample.args[1:] in (("nuc",), (2,)) and row.name.startswith("linalg"):
-        return  # by singular values, which nobody has in half precision
+        pytest.skip("nobody has singular values in half precision")
     found = []
     for dtype in (dt.bfloat16, dt.float32):
         args, kwargs, inputs = arrays(sample, "float32")

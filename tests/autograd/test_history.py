@@ -47,7 +47,7 @@ def test_every_floating_result_of_a_tensor_that_requires_grad_has_a_history(row:
     args = tuple(converted(a, convert) for a in args)
     kwargs = {k: converted(v, convert) for k, v in kwargs.items()}
     if not any(x.requires_grad for x in given):
-        return
+        pytest.skip("no argument is differentiable")
     try:
         found = [x for x in leaves(row.function(*args, **kwargs)) if isinstance(x, dt.Tensor)]
     except (RuntimeError, TypeError) as error:

@@ -403,7 +403,7 @@ def test_gradients_of_log_probs_are_those_of_differences(name: str) -> None:
     built = eval(made, scope)
     parameters = list(leaves)
     if not parameters:
-        return
+        pytest.skip("it has no differentiable parameters")
     # away from parameters and values that have no neighbours on one side
     if name in (
         "Bernoulli",

@@ -711,7 +711,7 @@ def test_rearrange_is_that_of_functorch(line):
 
     shape, pattern, *lengths = (part.strip() for part in line.split("|"))
     if shape in ("(2, 1, 4)", "(6,)"):
-        return  # which PyTorch's own fails at
+        pytest.skip("functorch's own fails here")
     a = np.arange(int(np.prod(eval(shape)))).reshape(eval(shape))
     sizes = {k: int(v) for k, v in (item.split("=") for item in (lengths[0].split() if lengths else ()))}
     theirs = rearrange(torch.tensor(a), pattern, **sizes).numpy()

@@ -205,7 +205,7 @@ def test_a_function_of_tensors_has_the_values_of_arrays_and_the_derivatives_of_d
             weights.append(np.cos(np.arange(values.size) * 1.7 + 1).reshape(values.shape))
             differentiable.append((mine, len(weights)))
     if not differentiable or COARSE.search(call):
-        return
+        pytest.skip("it is compared in values alone")
     places = [k for k, mine in enumerate(arrays_of(got)) if isinstance(mine, dt.Tensor) and mine.requires_grad]
 
     def weighed(result: Any) -> Any:

@@ -123,7 +123,10 @@ CALLS = {
     "repeat": ["x.repeat(2)", "x.repeat(2, axis=0)", "x.ravel().repeat(3, 0)", "x.repeat(2, 1)"],
     "reshape": ["x.reshape(-1)", "x.reshape((1, -1))", "x.reshape(x.size, 1)", "x.reshape(-1, order='F')"],
     "round": ["x.round()", "x.round(1)", "x.round(decimals=2)"],
-    "searchsorted": ["np.sort(x.ravel()).searchsorted(0.5)", "np.sort(x.ravel()).searchsorted([0.0, 1.0], side='right')"],
+    "searchsorted": [
+        "np.sort(x.ravel()).searchsorted(0.5)",
+        "np.sort(x.ravel()).searchsorted([0.0, 1.0], side='right')",
+    ],
     "shape": ["x.shape", "x.shape[0]", "len(x.shape)"],
     "size": ["x.size", "x.size * 2", "np.ones(x.size)", "x / x.size"],
     "sort": ["changed(x, 'sort')", "changed(x, 'sort', 0)", "x.copy().sort()"],
@@ -137,11 +140,17 @@ CALLS = {
     "to_device": ["x.to_device('cpu')"],
     "tolist": ["x.tolist()"],
     "trace": ["x.trace()", "x.trace(1)", "x.trace(offset=-1, axis1=1, axis2=0)"],
-    "transpose": ["x.transpose()", "x.transpose(None)", "x.transpose(*range(x.ndim)[::-1])", "x.transpose(0, 1)",
-                  "x.transpose([1, 0])", "x.transpose(1, 0, 2)"],
+    "transpose": [
+        "x.transpose()",
+        "x.transpose(None)",
+        "x.transpose(*range(x.ndim)[::-1])",
+        "x.transpose(0, 1)",
+        "x.transpose([1, 0])",
+        "x.transpose(1, 0, 2)",
+    ],
     "var": ["x.var()", "x.var(axis=0)", "x.var(axis=0, ddof=1)", "x.var(-1)", "x.var(where=x > 0)"],
     "view": ["x.view()", "x.view(x.dtype)"],
-}  # fmt: skip
+}
 
 # The rest of the methods: what they need is not an array of numbers that is differentiated.
 ELSEWHERE = {
@@ -236,11 +245,34 @@ def test_methods_of_pytorch_stay_with_their_keywords() -> None:
     x = NumpyTensor(MATRIX)
     t = dt.tensor(MATRIX)
     for program in (
-        "x.exp()", "x.unsqueeze(0)", "x.sum(dim=0)", "x.mean(dim=1, keepdim=True)", "x.std(dim=0)", "x.var(unbiased=True)",
-        "x.max(dim=0)", "x.sort(dim=0)", "x.size()", "x.size(0)", "x.view(4, 3)", "x.view((2, 6))", "x.flip(0)", "x.norm()",
-        "x.flatten(start_dim=0)", "x.softmax(1)", "x.clone()", "x.detach()", "x.relu()", "x.transpose(dim0=0, dim1=1)",
-        "x.numel()", "x.add(1)", "x.chunk(2)", "x.unbind(1)", "x.logsumexp(0)", "x.float()", "x.new_zeros(2)",
-    ):  # fmt: skip
+        "x.exp()",
+        "x.unsqueeze(0)",
+        "x.sum(dim=0)",
+        "x.mean(dim=1, keepdim=True)",
+        "x.std(dim=0)",
+        "x.var(unbiased=True)",
+        "x.max(dim=0)",
+        "x.sort(dim=0)",
+        "x.size()",
+        "x.size(0)",
+        "x.view(4, 3)",
+        "x.view((2, 6))",
+        "x.flip(0)",
+        "x.norm()",
+        "x.flatten(start_dim=0)",
+        "x.softmax(1)",
+        "x.clone()",
+        "x.detach()",
+        "x.relu()",
+        "x.transpose(dim0=0, dim1=1)",
+        "x.numel()",
+        "x.add(1)",
+        "x.chunk(2)",
+        "x.unbind(1)",
+        "x.logsumexp(0)",
+        "x.float()",
+        "x.new_zeros(2)",
+    ):
         ours, theirs = (eval(program, {"x": one}) for one in (x, t))
         flat = dt.utils._pytree.tree_leaves(ours)
         for one, other in zip(flat, dt.utils._pytree.tree_leaves(theirs), strict=True):
@@ -254,10 +286,27 @@ def test_methods_of_pytorch_stay_with_their_keywords() -> None:
 # --- operators and ufuncs -------------------------------------------------------------------------
 
 OPERATORS = [
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
-    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.and_, operator.or_,
-    operator.xor, operator.lshift, operator.rshift, operator.matmul, divmod,
-]  # fmt: skip
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.lshift,
+    operator.rshift,
+    operator.matmul,
+    divmod,
+]
 DTYPES = ["f8", "f4", "f2", "i8", "i4", "i1", "u1", "u2", "?", "c16", "c8"]
 SCALARS = [2, -1, 0, 1000, 2.5, True, 1 + 2j, np.float64(1.5), np.float32(0.5), np.int8(3), np.bool_(True)]
 
@@ -281,8 +330,22 @@ def test_operators_have_numpys_dtypes_and_values(function: Callable, dtype: str)
     compare(lambda a: function([1, 2, 3], a), x)
 
 
-@pytest.mark.parametrize("function", [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow,
-    operator.ifloordiv, operator.imod, operator.iand, operator.ior, operator.ixor], ids=lambda f: f.__name__)  # fmt: skip
+@pytest.mark.parametrize(
+    "function",
+    [
+        operator.iadd,
+        operator.isub,
+        operator.imul,
+        operator.itruediv,
+        operator.ipow,
+        operator.ifloordiv,
+        operator.imod,
+        operator.iand,
+        operator.ior,
+        operator.ixor,
+    ],
+    ids=lambda f: f.__name__,
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_operators_in_place_cast_as_numpys(function: Callable, dtype: str) -> None:
     x = np.array([[1, 2, 3], [4, 5, 1]]).astype(dtype)
@@ -315,10 +378,18 @@ def test_ufuncs_have_numpys_dtypes_and_values(ufunc: Any) -> None:
 
 def test_ufuncs_write_into_arrays_of_the_kind_and_take_options() -> None:
     for program in (
-        "np.add(x, 1, out=y)", "np.multiply(x, x, out=y, where=x > 0)", "np.exp(x, out=(y,))", "np.add(x, 1, dtype='f4')",
-        "np.add.reduce(x, axis=1)", "np.multiply.accumulate(x)", "np.add.outer(x[0], x[1])", "np.subtract(x, 2, out=x)",
-        "np.add.at(y, ([0, 0], [1, 1]), 2.0)", "np.maximum.reduce(x)", "np.add.reduceat(x, [0, 2], axis=1)",
-    ):  # fmt: skip
+        "np.add(x, 1, out=y)",
+        "np.multiply(x, x, out=y, where=x > 0)",
+        "np.exp(x, out=(y,))",
+        "np.add(x, 1, dtype='f4')",
+        "np.add.reduce(x, axis=1)",
+        "np.multiply.accumulate(x)",
+        "np.add.outer(x[0], x[1])",
+        "np.subtract(x, 2, out=x)",
+        "np.add.at(y, ([0, 0], [1, 1]), 2.0)",
+        "np.maximum.reduce(x)",
+        "np.add.reduceat(x, [0, 2], axis=1)",
+    ):
 
         def run(x: Any, y: Any, program: str = program) -> Any:
             result = eval(program, {"np": np, "x": x, "y": y})
@@ -469,15 +540,55 @@ def test_writes_to_an_argument_are_differentiated_and_reach_the_caller() -> None
 # --- functions ------------------------------------------------------------------------------------
 
 MIXED = [
-    "np.where(x > 1, x, y)", "np.concatenate([x, y])", "np.stack([x, y])", "np.dot(x, y)", "np.inner(x, y)", "np.outer(x, y)",
-    "np.maximum(x, y)", "np.hypot(x, y)", "np.append(x, y)", "np.hstack([x, y])", "np.vstack([x, y])", "np.cross(x, y)",
-    "np.convolve(x, y)", "np.kron(x, y)", "np.tensordot(x, y, 1)", "np.einsum('i,i->', x, y)", "np.vdot(x, y)",
-    "np.clip(x, 1, 2)", "np.sum(x)", "np.mean(x)", "np.prod(x)", "np.cumsum(x)", "np.std(x)", "np.median(x)", "np.diff(x)",
-    "np.linspace(x[0], x[1], 3)", "np.full_like(x, 2)", "np.zeros_like(x)", "np.ones_like(x)", "np.interp(x, [0, 5], [1, 2])",
-    "np.trapezoid(x, y)", "np.average(x, weights=y)", "np.polyval(x, 2)", "np.round(x)", "np.flip(x)", "np.roll(x, 1)",
-    "np.pad(x, 1)", "np.select([x > 2, x > 1], [x, y])", "np.nan_to_num(x)", "np.searchsorted(x, y)", "np.isclose(x, y)",
-    "np.allclose(x, y)", "np.sort(x)", "np.unique(x)", "np.percentile(x, 50)", "np.matmul(x, y)", "np.ptp(x)", "np.square(x)",
-]  # fmt: skip
+    "np.where(x > 1, x, y)",
+    "np.concatenate([x, y])",
+    "np.stack([x, y])",
+    "np.dot(x, y)",
+    "np.inner(x, y)",
+    "np.outer(x, y)",
+    "np.maximum(x, y)",
+    "np.hypot(x, y)",
+    "np.append(x, y)",
+    "np.hstack([x, y])",
+    "np.vstack([x, y])",
+    "np.cross(x, y)",
+    "np.convolve(x, y)",
+    "np.kron(x, y)",
+    "np.tensordot(x, y, 1)",
+    "np.einsum('i,i->', x, y)",
+    "np.vdot(x, y)",
+    "np.clip(x, 1, 2)",
+    "np.sum(x)",
+    "np.mean(x)",
+    "np.prod(x)",
+    "np.cumsum(x)",
+    "np.std(x)",
+    "np.median(x)",
+    "np.diff(x)",
+    "np.linspace(x[0], x[1], 3)",
+    "np.full_like(x, 2)",
+    "np.zeros_like(x)",
+    "np.ones_like(x)",
+    "np.interp(x, [0, 5], [1, 2])",
+    "np.trapezoid(x, y)",
+    "np.average(x, weights=y)",
+    "np.polyval(x, 2)",
+    "np.round(x)",
+    "np.flip(x)",
+    "np.roll(x, 1)",
+    "np.pad(x, 1)",
+    "np.select([x > 2, x > 1], [x, y])",
+    "np.nan_to_num(x)",
+    "np.searchsorted(x, y)",
+    "np.isclose(x, y)",
+    "np.allclose(x, y)",
+    "np.sort(x)",
+    "np.unique(x)",
+    "np.percentile(x, 50)",
+    "np.matmul(x, y)",
+    "np.ptp(x)",
+    "np.square(x)",
+]
 
 
 @pytest.mark.parametrize("program", MIXED)
@@ -620,12 +731,28 @@ def test_truth_and_iteration_fail_as_numpys_do() -> None:
 # --- writes to what was saved ---------------------------------------------------------------------
 
 STEPS = (
-    "a = np.exp(a * 0.3)", "a = np.sin(a) * b", "b = a * a", "c = a[1:]; c *= b[1:]", "a /= 1 + np.abs(a).sum()", "a *= a",
-    "b -= b.mean()", "a[0] = b[1] * a[2]", "b[::-1][:2] += a[:2]", "np.add.at(a, [0, 0], b[:1])", "a[b > 0] *= 0.5",
-    "np.multiply(a, b, out=b)", "c = np.sqrt(1 + a * a)", "c += c", "b = c.copy() if c.shape == a.shape else a.copy()",
-    "a = a.reshape(2, 3); a[0] *= a[1]; a = a.ravel()", "m = np.outer(a, b); m[0] += m[:, 0] * m[1]; a = m.sum(axis=0)",
-    "for row in a.reshape(3, 2): row *= row[::-1].copy()", "a = np.tanh(a); a -= a[0]", "b = a ** 2; a += b; b *= a", "a **= 2",
-)  # fmt: skip
+    "a = np.exp(a * 0.3)",
+    "a = np.sin(a) * b",
+    "b = a * a",
+    "c = a[1:]; c *= b[1:]",
+    "a /= 1 + np.abs(a).sum()",
+    "a *= a",
+    "b -= b.mean()",
+    "a[0] = b[1] * a[2]",
+    "b[::-1][:2] += a[:2]",
+    "np.add.at(a, [0, 0], b[:1])",
+    "a[b > 0] *= 0.5",
+    "np.multiply(a, b, out=b)",
+    "c = np.sqrt(1 + a * a)",
+    "c += c",
+    "b = c.copy() if c.shape == a.shape else a.copy()",
+    "a = a.reshape(2, 3); a[0] *= a[1]; a = a.ravel()",
+    "m = np.outer(a, b); m[0] += m[:, 0] * m[1]; a = m.sum(axis=0)",
+    "for row in a.reshape(3, 2): row *= row[::-1].copy()",
+    "a = np.tanh(a); a -= a[0]",
+    "b = a ** 2; a += b; b *= a",
+    "a **= 2",
+)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -643,7 +770,7 @@ def test_random_programs_that_write_in_place_have_the_gradients_of_differences(s
     before = x.copy()
     expected = np.array([(f(x + d) - f(x - d)) / 2e-6 for d in np.eye(6) * 1e-6])
     if not np.isfinite(expected).all() or np.abs(expected).max() > 1e6:
-        return
+        pytest.skip("the program overflows")
     scale = 1 + np.abs(expected).max()
     found = grad(f)(x)
     np.testing.assert_allclose(found / scale, expected / scale, atol=1e-5, err_msg=program)

@@ -26,7 +26,7 @@ QUICK = [pytest.param(row, sample, id=name) for name, row, sample in cases() if 
 @pytest.mark.parametrize(("row", "sample"), QUICK)
 def test_a_quick_formula_gives_what_the_general_one_gives(row: Any, sample: Any, dtype: str) -> None:
     if dtype == "complex128" and not row.complex:
-        return
+        pytest.skip("the op has no complex numbers")
     args, kwargs, result = arrays(sample, dtype)
     known = {id(a): dt.tensor(a, requires_grad=True) for a in result}
     convert = lambda a: known[id(a)] if id(a) in known else dt.from_numpy(a)

@@ -96,7 +96,7 @@ def test_forward_mode_over_a_batch_is_a_loop(row: Any, sample: Any) -> None:
     dtype = check_dtypes(row)[0]
     function, inputs = checked(row, sample, dtype)
     if not [o for o in function(*inputs) if o.requires_grad]:
-        return
+        pytest.skip("no result is differentiable")
     points = [x.detach() for x in inputs]
     directions = [drawn(points, seed) for seed in (1, 2)]
     along = lambda xs, ts: dt.func.jvp(function, tuple(xs), tuple(ts))[1]

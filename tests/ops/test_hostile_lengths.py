@@ -52,8 +52,12 @@ print(json.dumps(found))
 def test_sizes_beyond_all_memory_are_refused_at_once() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(EXPRESSIONS), json.dumps(SIZES)],
-        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert not found, "\n".join(f"{case}: {came}" for case, came in found.items())

@@ -220,7 +220,7 @@ def test_a_recorded_write_gives_the_gradients_of_the_tensor_and_of_the_value(key
     )
     entries = outcome(f"{start}; x[{key}].flatten().tolist()", dt)
     if isinstance(entries, Refused) or len(set(entries)) < len(entries):
-        return  # where one place is written twice, the order is not defined
+        pytest.skip("where one place is written twice, the order is not defined")
     same(f"{start}; v = w[{key}].detach().clone().requires_grad_(); x[{key}] = v * 3; {weigh}; (x, w.grad, v.grad)")
 
 

@@ -45,8 +45,14 @@ def test_numbers_that_do_not_fit_are_refused_where_pytorch_refuses_them(name: st
 
 
 RANGES = [
-    (2**63,), (2**70,), (2**63 - 2, 2**63 - 1), (-(2**63), 2 - 2**63), (0, 2**63, 2**62), (-(2**64), 0), (3,),
-]  # fmt: skip
+    (2**63,),
+    (2**70,),
+    (2**63 - 2, 2**63 - 1),
+    (-(2**63), 2 - 2**63),
+    (0, 2**63, 2**62),
+    (-(2**64), 0),
+    (3,),
+]
 
 
 @pytest.mark.parametrize("bounds", RANGES, ids=repr)
@@ -74,9 +80,18 @@ def test_options_that_do_not_fit_are_refused_in_words(name: str) -> None:
 # --- bounds of draws ------------------------------------------------------------------------------
 
 BOUNDS = [
-    (-4e38, 4e38), (-3e38, 3e38), (0, math.inf), (math.nan, 1), (0, math.nan), (1, 0), (-7e4, 7e4), (-6e4, 6e4), (-1, 1),
-    (-1e308, 1e308), (2, 2),
-]  # fmt: skip
+    (-4e38, 4e38),
+    (-3e38, 3e38),
+    (0, math.inf),
+    (math.nan, 1),
+    (0, math.nan),
+    (1, 0),
+    (-7e4, 7e4),
+    (-6e4, 6e4),
+    (-1, 1),
+    (-1e308, 1e308),
+    (2, 2),
+]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

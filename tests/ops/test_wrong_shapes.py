@@ -20,9 +20,26 @@ from same_program import needs_torch, programs, same
 
 CALLS = 60 if DEEP else 14  # of each op
 SHAPES = [
-    (), (0,), (1,), (2,), (3,), (5,), (2, 0), (0, 3), (2, 3), (3, 2), (3, 3), (1, 4), (2, 3, 4), (4, 1, 2), (0, 2, 2),
-    (1, 1, 2, 2), (2, 3, 4, 5), (1, 2, 3, 4, 5), (2, 1, 1, 1, 1, 1),
-]  # fmt: skip
+    (),
+    (0,),
+    (1,),
+    (2,),
+    (3,),
+    (5,),
+    (2, 0),
+    (0, 3),
+    (2, 3),
+    (3, 2),
+    (3, 3),
+    (1, 4),
+    (2, 3, 4),
+    (4, 1, 2),
+    (0, 2, 2),
+    (1, 1, 2, 2),
+    (2, 3, 4, 5),
+    (1, 2, 3, 4, 5),
+    (2, 1, 1, 1, 1, 1),
+]
 INTEGERS = [0, 1, -1, 2, 3, -2, 7, -7, 100, -100]
 RAW = re.compile(
     r"^(tuple|list) index|^index -?\d+ is out of bounds for axis|^axis|^too many indices for array|^invalid index"

@@ -83,7 +83,7 @@ def test_a_divergence_is_the_mean_of_the_difference_of_log_probs(p: str, q: str)
     kl = D.kl_divergence(mine, other)
     mine = mine.expand(kl.shape)
     if not bool(kl.isfinite().all()):
-        return
+        pytest.skip("the divergence is infinite")
     dt.manual_seed(0)
     if mine.has_enumerate_support:
         x = mine.enumerate_support()

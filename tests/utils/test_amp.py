@@ -287,7 +287,7 @@ def test_every_op_has_pytorchs_type_in_autocast(row, sample):
     """But for factorisations, whose products are not cast, and which take no narrow types, and a few compositions."""
     theirs = oracle(row)
     if theirs is None or row.complex == "only" or row.name in OTHERWISE:
-        return
+        pytest.skip("PyTorch does not compute it under autocast")
     for name in ("float32", "bfloat16"):
         try:
             expected = _types(torch, theirs, sample, name)

@@ -17,10 +17,29 @@ from ..families.conversion import cast_to
 _WRITING = {np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask}
 # Functions of several arrays that compute in their common dtype.
 PROMOTING = {
-    np.append, np.column_stack, np.concatenate, np.convolve, np.correlate, np.cross, np.dot, np.dstack, np.hstack,
-    np.inner, np.kron, np.outer, np.select, np.stack, np.tensordot, np.vdot, np.vstack, np.where, np.block, np.einsum,
-    np.average, getattr(np, "trapezoid", np.where),
-}  # fmt: skip
+    np.append,
+    np.column_stack,
+    np.concatenate,
+    np.convolve,
+    np.correlate,
+    np.cross,
+    np.dot,
+    np.dstack,
+    np.hstack,
+    np.inner,
+    np.kron,
+    np.outer,
+    np.select,
+    np.stack,
+    np.tensordot,
+    np.vdot,
+    np.vstack,
+    np.where,
+    np.block,
+    np.einsum,
+    np.average,
+    getattr(np, "trapezoid", np.where),
+}
 
 
 def by_value(func: Callable, args: tuple, kwargs: dict) -> Any:

@@ -54,9 +54,16 @@ _COMPARING = {
 _NOT_AT_ONCE = {np.floor_divide, np.float_power, np.ldexp}  # whose values or dtypes are others than PyTorch's
 # Those whose op takes a Python number beside a tensor; others take an array of the same dtype.
 _WITH_NUMBERS = {
-    np.add, np.subtract, np.multiply, np.true_divide, np.power, np.maximum, np.minimum, np.arctan2,
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.true_divide,
+    np.power,
+    np.maximum,
+    np.minimum,
+    np.arctan2,
     *_COMPARING.values(),
-}  # fmt: skip
+}
 _kind: Any = None  # NumpyTensor, which is built on this module
 
 
