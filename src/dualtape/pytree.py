@@ -10,6 +10,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from ._typing import Tree
+
 __all__ = [
     "TreeSpec",
     "broadcast_prefix",
@@ -191,14 +193,14 @@ def register_dataclass(
     )
 
 
-def _kind_of(tree: Any) -> Any:
+def _kind_of(tree: Tree) -> Any:
     cls = type(tree)
     if cls in _KINDS:
         return cls
     return _NAMED if isinstance(tree, tuple) and hasattr(cls, "_fields") else None
 
 
-def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
+def tree_flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
     """The leaves of a tree, and the spec from which it can be rebuilt.
 
     Examples
@@ -212,7 +214,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     return leaves, _flatten(tree, is_leaf, leaves)
 
 
-def _flatten(tree: Any, is_leaf: Callable[[Any], bool] | None, leaves: list) -> TreeSpec:
+def _flatten(tree: Tree, is_leaf: Callable[[Any], bool] | None, leaves: list) -> TreeSpec:
     kind = None if is_leaf is not None and is_leaf(tree) else _kind_of(tree)
     if kind is None:
         leaves.append(tree)
@@ -253,7 +255,7 @@ def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
     return _KINDS[spec.kind].unflatten([_unflatten(leaves, child) for child in spec.children], spec.context)
 
 
-def tree_nodes(tree: Any) -> Iterable[Any]:
+def tree_nodes(tree: Tree) -> Iterable[Any]:
     """The containers in a tree, itself included."""
     waiting = [tree]
     while waiting:
@@ -284,7 +286,7 @@ def tree_holds_all(node: Any) -> bool:
 
 
 def tree_exchange(
-    tree: Any, spec: TreeSpec, change: Callable[[Any], Any], copies: list[tuple[Any, Any]] | None = None
+    tree: Tree, spec: TreeSpec, change: Callable[[Any], Any], copies: list[tuple[Any, Any]] | None = None
 ) -> Any:
     """Return ``tree``, whose spec this is, with other leaves; unchanged containers are kept, and for the others
     ``copies`` gets the pairs, innermost first.
@@ -301,7 +303,7 @@ def tree_exchange(
     return made
 
 
-def _children_as(tree: Any, spec: TreeSpec) -> list:
+def _children_as(tree: Tree, spec: TreeSpec) -> list:
     """Return the children of a tree whose first level is that of ``spec``; raise ValueError where it is not."""
     kind = _kind_of(tree)
     dicts = (dict, OrderedDict, defaultdict)
@@ -321,7 +323,7 @@ def _children_as(tree: Any, spec: TreeSpec) -> list:
     return children
 
 
-def _flatten_up_to(tree: Any, spec: TreeSpec, found: list) -> None:
+def _flatten_up_to(tree: Tree, spec: TreeSpec, found: list) -> None:
     if spec.kind is None:
         found.append(tree)
     else:
@@ -329,7 +331,7 @@ def _flatten_up_to(tree: Any, spec: TreeSpec, found: list) -> None:
             _flatten_up_to(child, inner, found)
 
 
-def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list | None:
+def broadcast_prefix(prefix: Tree, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list | None:
     """Return one value for each leaf of ``spec`` from a tree that may end higher up: a leaf there applies to all below.
     None if they do not fit.
 
@@ -347,7 +349,7 @@ def broadcast_prefix(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool]
     return found
 
 
-def _spread(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None, found: list) -> None:
+def _spread(prefix: Tree, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None, found: list) -> None:
     if (is_leaf is not None and is_leaf(prefix)) or _kind_of(prefix) is None:
         found.extend([prefix] * spec.num_leaves)
     elif spec.kind is None:
@@ -357,7 +359,7 @@ def _spread(prefix: Any, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None, 
             _spread(child, inner, is_leaf, found)
 
 
-def tree_map(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(func: Callable, tree: Tree, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The same tree with ``func`` applied to each leaf, and to the values at its position in further trees.
 
     Examples
@@ -375,7 +377,7 @@ def tree_map(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bo
     return tree_unflatten(map(func, *columns), spec)
 
 
-def tree_map_only(kinds: Any, func: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_only(kinds: Any, func: Callable, tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The same tree with ``func`` applied to the leaves that are instances of ``kinds`` (a type, or several).
 
     Examples
@@ -387,7 +389,7 @@ def tree_map_only(kinds: Any, func: Callable, tree: Any, is_leaf: Callable[[Any]
     return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kinds) else leaf, tree, is_leaf=is_leaf)
 
 
-def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
+def tree_leaves(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> list:
     """The leaves of a tree, in order.
 
     Examples
@@ -399,7 +401,7 @@ def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list
     return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+def tree_structure(tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
     """The spec of a tree.
 
     Examples
@@ -411,7 +413,7 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> T
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_all(pred: Callable[[Any], bool], tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for every leaf.
 
     Examples
@@ -423,7 +425,7 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bo
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_any(pred: Callable[[Any], bool], tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for some leaf.
 
     Examples

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .._typing import DeviceLike, DTypeLike
 from ..arrays import as_array, is_array
 from ..arrays.bfloat16_dtype import BFLOAT16, BFloat16Type, cast, from_bits, made
 from ..arrays.fp_errors import fp_errors, ignore_fp_errors, restore_fp_errors
@@ -28,7 +29,7 @@ from .tensor import Tensor, new_tensor, wrap
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 
 
-def _numpy_dtype(dtype: Any, default: np.dtype | None) -> np.dtype | None:
+def _numpy_dtype(dtype: DTypeLike | None, default: np.dtype | None) -> np.dtype | None:
     return default if dtype is None else dtypes.to_numpy(dtype)
 
 
@@ -84,7 +85,7 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
     return tensor
 
 
-def in_dtype_of(out: Any, dtype: Any) -> Any:
+def in_dtype_of(out: Any, dtype: DTypeLike | None) -> Any:
     """Return the dtype of a result for ``out``: its own; raise if another one was asked for."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}: pass one, or leave it out")
@@ -226,7 +227,12 @@ def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A new leaf tensor with a copy of ``data``.
 
@@ -305,7 +311,7 @@ def _native(array: Any) -> Any:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
     """``data`` as a tensor, without copying where the memory can be shared.
 
     Examples
@@ -335,7 +341,12 @@ def _device_of(array: Any) -> Any:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
+    obj: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """``obj`` as a tensor; with ``copy=True`` always in memory of its own, with ``copy=False`` never.
 
@@ -369,7 +380,7 @@ def _is_on(tensor: Tensor, where: Any) -> bool:
     return tensor.device.type == target.type and target.index in (None, tensor.device.index)
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array, by the DLPack protocol.
 
     Parameters
@@ -400,7 +411,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     return result.clone() if copy else result  # likewise
 
 
-def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+def frombuffer(
+    buffer: Any, *, dtype: DTypeLike | None, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
     """A one-dimensional tensor over the memory of a Python buffer; ``offset`` is in bytes.
 
     Examples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._typing import DTypeLike
 from .device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 
 _SPARSE_ONLY = {  # what it is for, an example
@@ -24,7 +25,7 @@ class Layouts:
 
     __slots__ = ()
 
-    def to_dense(self: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+    def to_dense(self: Any, dtype: DTypeLike | None = None, *, masked_grad: Any = None) -> Any:
         """The tensor itself, or in another dtype: it is dense already.
 
         Examples

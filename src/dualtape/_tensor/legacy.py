@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import DeviceLike
 from ..arrays import is_array
 from ..arrays.bfloat16_dtype import cast, made
 from . import dtypes
@@ -16,7 +17,7 @@ from .size import Size
 from .tensor import Tensor, wrap
 
 
-def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tensor:
+def construct(cls: type, data: tuple, device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
     """Return ``cls(2, 3)`` or ``cls(data)`` for the legacy class ``cls``."""
     if kwargs:
         raise TypeError(
@@ -30,7 +31,7 @@ def construct(cls: type, data: tuple, device: Any = None, **kwargs: Any) -> Tens
     return result if cls is Tensor else as_class(result, cls)
 
 
-def _check_device(device: Any) -> None:
+def _check_device(device: DeviceLike | None) -> None:
     if device is not None and Device(device).type != "cpu":
         raise RuntimeError(
             f"legacy constructor expects device type: cpu but device type: {Device(device).type} was passed"
@@ -56,7 +57,7 @@ class _ByDtype(type):
 
     _dtype: dtypes.dtype
 
-    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+    def __call__(cls, *data: Any, device: DeviceLike | None = None) -> Tensor:
         _check_device(device)
         return _made(data, cls._dtype.numpy)
 
@@ -95,7 +96,7 @@ globals().update(TYPES)
 class _Elsewhere(_ByDtype):
     """The same for tensors of another device or layout."""
 
-    def __call__(cls, *data: Any, device: Any = None) -> Tensor:
+    def __call__(cls, *data: Any, device: DeviceLike | None = None) -> Tensor:
         _check_device(device)
         return cls._make(cls._dtype, *data)  # type: ignore[attr-defined]
 

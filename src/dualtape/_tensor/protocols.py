@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
+from .._typing import DeviceLike, DTypeLike
 from ..arrays import Absent, Batched
 from ..arrays.bfloat16_dtype import BFLOAT16
 from ..autograd.tangents import check_exportable
@@ -102,7 +103,7 @@ class Protocols(Methods):
         """
         return self._array.tolist()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         return np.asarray(array, dtype=dtype) if copy is None else np.array(array, dtype=dtype, copy=copy)
 
@@ -121,7 +122,7 @@ class Protocols(Methods):
 
         return for_version(api_version)
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: DeviceLike | None, /, *, stream: Any = None) -> Any:
         """The tensor on a device: the array API standard's name for ``x.to(device)``.
 
         Examples

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import DeviceLike, DTypeLike
 from ..arrays import Batched, as_array, is_array
 from ..arrays.bfloat16_dtype import BFLOAT16, cast, made
 from ..arrays.kernels.basics import in_parts
@@ -71,9 +72,9 @@ def _one_size(n: Any) -> int:
 def zeros(
     *size: Any,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     **ignored: Any,
 ) -> Tensor:
@@ -94,9 +95,9 @@ def zeros(
 def ones(
     *size: Any,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     **ignored: Any,
 ) -> Tensor:
@@ -118,9 +119,9 @@ def ones(
 def empty(
     *size: Any,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     **ignored: Any,
 ) -> Tensor:
@@ -141,7 +142,7 @@ def empty(
     return _finished(array, device, requires_grad, out)
 
 
-def _shaped(size: tuple, dtype: Any, layout: Any, kwargs: dict) -> tuple:
+def _shaped(size: tuple, dtype: DTypeLike | None, layout: Any, kwargs: dict) -> tuple:
     """Return the shape and dtype of a new array."""
     if layout is not None:
         plain_memory(layout)
@@ -168,9 +169,9 @@ def full(
     fill_value: Any,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of a shape, filled with one value, whose type is the default dtype.
@@ -214,9 +215,9 @@ def _number(name: str, value: Any) -> Any:
 def _like(
     make: Any,
     input: Tensor,
-    dtype: Any,
+    dtype: DTypeLike | None,
     layout: Any,
-    device: Any,
+    device: DeviceLike | None,
     requires_grad: bool,
     order: Any,
     fill: tuple = (),
@@ -262,9 +263,9 @@ def _like(
 def zeros_like(
     input: Tensor,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -285,9 +286,9 @@ def zeros_like(
 def ones_like(
     input: Tensor,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -305,9 +306,9 @@ def ones_like(
 def empty_like(
     input: Tensor,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -326,9 +327,9 @@ def full_like(
     input: Tensor,
     fill_value: Any,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
@@ -352,7 +353,7 @@ def _check_length(name: str, count: float) -> None:
         raise RuntimeError(f"{name}: there is no memory for {count:.3g} elements")
 
 
-def _ranged(array: Any, device: Any, requires_grad: bool, out: Tensor | None) -> Tensor:
+def _ranged(array: Any, device: DeviceLike | None, requires_grad: bool, out: Tensor | None) -> Tensor:
     if out is not None and out._array.size not in (0, array.size):
         warn(f"arange: out has {out._array.size} elements, and there are {array.size} numbers: it is resized")
     return _finished(array, device, requires_grad, out)
@@ -364,9 +365,9 @@ def arange(
     step: Any = 1,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from ``start`` up to, and without, ``end``.
@@ -419,9 +420,9 @@ def linspace(
     steps: int,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` equally spaced numbers from ``start`` to ``end``, both included.
@@ -458,9 +459,9 @@ def logspace(
     base: float = 10.0,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """``steps`` numbers from ``base ** start`` to ``base ** end``, equally spaced on a logarithmic scale.
@@ -491,9 +492,9 @@ def eye(
     m: int | None = None,
     *,
     out: Tensor | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     layout: Any = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
@@ -515,7 +516,9 @@ def eye(
     return _finished(cast(np.eye(n, m), _numpy_dtype(dtype, dtypes.default_float())), device, requires_grad, out)
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(
+    s: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool = False
+) -> Tensor:
     """A 0-d tensor of one number.
 
     Examples
@@ -535,7 +538,9 @@ def _check_sides(row: int, col: int) -> None:
     _check_length("tril_indices, triu_indices", max(row, col))
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """The row and column indices of the lower triangle.
 
     Examples
@@ -551,7 +556,9 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     )
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """The row and column indices of the upper triangle.
 
     Examples
@@ -568,7 +575,9 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 
 
 def _new_method(function: Any) -> Any:
-    def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+    def method(
+        self: Tensor, *args: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, **kwargs: Any
+    ) -> Tensor:
         try:
             result = function(*args, dtype=dtype or self.dtype, device=device or self.device, **kwargs)
         except (MemoryError, ValueError) as error:

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from .._typing import DeviceLike, DTypeLike
 from ..errors import warn
 from . import dtypes, naming
 from .device import CPU
@@ -35,7 +36,7 @@ class UntypedStorage:
     is_cuda = is_sparse = False
     device = CPU
 
-    def __init__(self, data: int | Sequence[int] = 0, *, device: Any = None) -> None:
+    def __init__(self, data: int | Sequence[int] = 0, *, device: DeviceLike | None = None) -> None:
         if device is not None and str(device) != "cpu":
             raise NotImplementedError(f"UntypedStorage: storages are in the memory of the CPU, not on {device}")
         if isinstance(data, int):
@@ -239,8 +240,8 @@ class TypedStorage:
         data: int | Sequence = 0,
         *,
         wrap_storage: UntypedStorage | None = None,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
     ) -> None:
         self.dtype = dtypes.of(dtypes.to_numpy(dtype)) if dtype is not None else dtypes.get_default_dtype()
         kind = self.dtype.numpy

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .._typing import DeviceLike, DTypeLike
 from ..arrays import Absent, Batched, module_of
 from ..autograd.hooks import NoHooks, RemovableHandle
 from ..autograd.node import AccumulateGrad, Node, edge_of
@@ -169,9 +170,9 @@ class Tensor(Memory, Layouts, Protocols):
         strides: Any = None,
         storage_offset: Any = None,
         memory_format: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         layout: Any = None,
-        device: Any = None,
+        device: DeviceLike | None = None,
         pin_memory: bool = False,
         requires_grad: bool = False,
         **ignored: Any,

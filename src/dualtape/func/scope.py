@@ -20,6 +20,7 @@ from .. import modes
 from .._locks import renew_in_child
 from .._tensor.creation import as_tensor
 from .._tensor.tensor import Tensor, alias
+from .._typing import Tree
 from ..arrays import Absent, is_array
 from ..autograd.api import zeros_for as zeros_for
 from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
@@ -38,7 +39,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (float, complex)) or (isinstance(value, np.generic) and value.dtype.kind in "fc")
 
 
-def as_tensors(tree: Any, who: str, primal: bool = False) -> tuple[list, TreeSpec]:
+def as_tensors(tree: Tree, who: str, primal: bool = False) -> tuple[list, TreeSpec]:
     """Return the leaves of ``tree``, with arrays and numbers as tensors, and its spec; raise for leaves of other types.
 
     Those of ``primal`` arguments, which a function receives, have NumPy's methods.
@@ -106,7 +107,7 @@ def speaks_numpy(*trees: Any) -> bool:
     )
 
 
-def as_numpy(tree: Any) -> Any:
+def as_numpy(tree: Tree) -> Any:
     """Return ``tree`` with tensors as arrays, except those that are still to be differentiated."""
     return tree_map(lambda leaf: leaf._array if isinstance(leaf, Tensor) and not leaf.requires_grad else leaf, tree)
 
@@ -131,7 +132,7 @@ def named_as(func: Callable) -> Callable[[Callable], Callable]:
 # --- which arguments ------------------------------------------------------------------------------
 
 
-def check_argnums(argnums: Any, count: int) -> tuple[int, ...]:
+def check_argnums(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the nonnegative positions of the arguments to differentiate."""
     places = argnums if isinstance(argnums, tuple) else (argnums,)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in places):
@@ -170,7 +171,7 @@ def split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
     return output
 
 
-def only_tensors(tree: Any, who: str) -> tuple[list, TreeSpec]:
+def only_tensors(tree: Tree, who: str) -> tuple[list, TreeSpec]:
     """Return the tensors of a result; raise if it contains anything else."""
     leaves, spec = tree_flatten(tree)
     for leaf in leaves:

@@ -467,7 +467,7 @@ def _structure(indptr: Any, indices: Any, shape: tuple, symmetric: bool) -> Any:
 # --- running --------------------------------------------------------------------------------------
 
 
-def _input(args: tuple, argnums: Any, name: str) -> np.ndarray:
+def _input(args: tuple, argnums: int | tuple[int, ...], name: str) -> np.ndarray:
     """Return the array to differentiate with respect to, checked."""
     if isinstance(argnums, bool) or not isinstance(argnums, (int, np.integer)):
         raise TypeError(

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from .._typing import Tree
 from ..autograd.api import grad as gradients
 from ..autograd.forward_ad import _check, dual
 from ..autograd.tangents import ForwardLevel, tangent
@@ -105,7 +106,7 @@ class RecordedCall:
             self.reaching = any(self.scope.reaches_out(o) for o in self.outputs)
         return self.reaching
 
-    def shown(self, tree: Any) -> Any:
+    def shown(self, tree: Tree) -> Any:
         return tree_map(self.scope.outward, tree)
 
 
@@ -248,7 +249,9 @@ _LOST = (
 )
 
 
-def _grad_and_value(func: Callable, argnums: Any, has_aux: bool, args: tuple, kwargs: dict, who: str) -> tuple:
+def _grad_and_value(
+    func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict, who: str
+) -> tuple:
     places = check_argnums(argnums, len(args))
     primals = tuple(args[n] for n in places)
     numpy = speaks_numpy(args, kwargs)
