@@ -704,9 +704,10 @@ def test_they_are_copied_pickled_and_converted() -> None:
     import copy
 
     x = NumpyTensor(VECTOR.copy(), requires_grad=True)
-    for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(NumpyTensor(VECTOR)))):
+    for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert type(other) is NumpyTensor
         np.testing.assert_array_equal(other.detach().numpy(), VECTOR)
+        assert other.requires_grad
     assert type(dt.as_tensor(VECTOR)) is dt.Tensor
     np.testing.assert_array_equal(np.asarray(NumpyTensor(VECTOR)), VECTOR)
     with pytest.raises(RuntimeError, match="requires grad"):

@@ -120,7 +120,7 @@ class NumpyTensor(Operators, Indexing, Methods, Tensor):  # type: ignore[misc, o
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        return _restored, (self.__array__(), self.requires_grad)
+        return _restored, (np.array(shown_values(self)), self.requires_grad and self.is_leaf)
 
     def __iter__(self) -> Iterator[Any]:
         return self._elements()
