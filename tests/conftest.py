@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+
+os.environ.setdefault("DUALTAPE_TRACEBACKS", "full")  # a failing test shows the library's frames, too
 
 import dualtape as dt
 from dualtape.overrides.active_overrides import active_overrides

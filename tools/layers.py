@@ -22,7 +22,10 @@ class Layer(NamedTuple):
 
 
 LAYERS = (
-    Layer(("errors", "pytree", "_locks", "_progress", "_typing"), "error messages; trees of containers; shared types"),
+    Layer(
+        ("errors", "pytree", "_locks", "_progress", "_tracebacks", "_typing"),
+        "error messages; trees of containers; shared types",
+    ),
     Layer(("arrays",), "what an array is; kinds of arrays; numerical kernels"),
     Layer(("modes", "_contextlib"), "one record: grad mode, hooks, levels"),
     Layer(

@@ -11,6 +11,7 @@ import numpy as np
 from .. import errors, modes
 from .._tensor.size import Size
 from .._tensor.tensor import Tensor, wrap
+from .._tracebacks import shorten
 from ..arrays import Absent, module_of
 from ..arrays.batched.array import Batched, BatchLevel, check_inside
 from ..arrays.bfloat16_dtype import made
@@ -91,7 +92,11 @@ def backward(
             if isinstance(value, Tensor) and not value.is_leaf:
                 value.retain_grad()
         task.targets = {edge[0] for edge in edges}
-    run(starts, task)
+    try:
+        run(starts, task)
+    except Exception as error:
+        shorten(error)
+        raise
 
 
 def grad(
@@ -203,7 +208,11 @@ def _gradients(
         captures.setdefault(edge[0], {}).setdefault(edge[1], []).append(place)
     task.results = [None] * len(targets)
     task.captures, task.targets = captures, captures.keys()
-    run(starts, task)
+    try:
+        run(starts, task)
+    except Exception as error:
+        shorten(error)
+        raise
     results: list = []
     for i, found in enumerate(task.results):
         if found is not None:

@@ -17,6 +17,7 @@ import numpy as np
 from .. import modes
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor
+from .._tracebacks import shorten
 from ..arrays.fp_errors import reports_errors
 from ..arrays.malloc import give_back
 from ..arrays.traced.number import can_vary
@@ -108,7 +109,11 @@ class Compiled:
                     continue
         if raised or kind in self._eager:
             return self._function(*args, **kwargs)
-        return self._trace(args, kwargs, kind, tried)
+        try:
+            return self._trace(args, kwargs, kind, tried)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _trace(self, args: tuple, kwargs: dict, kind: Any, tried: int) -> Any:
         leaves, spec = tree_flatten((args, kwargs))

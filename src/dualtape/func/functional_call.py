@@ -12,11 +12,13 @@ from operator import setitem
 from typing import Any
 
 from .._tensor.tensor import Tensor
+from .._tracebacks import shortened
 from ..ops import FUNCTIONS
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
+@shortened
 def functional_call(
     module: Callable,
     parameter_and_buffer_dicts: Any,

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._progress import steps
 from .._tensor.tensor import Tensor, wrap
+from .._tracebacks import shortened
 from ..arrays import Absent, Batched, zeros
 from ..autograd.tangents import tangent
 from ..ops import FUNCTIONS
@@ -139,6 +140,7 @@ def jacrev(
     _check_chunk("jacrev", chunk_size)
 
     @named_as(func)
+    @shortened
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         who = "jacrev(f)(*args)"
         places = check_argnums(argnums, len(args))
@@ -220,6 +222,7 @@ def _by_columns(
     _check_chunk(name, chunk_size)
 
     @named_as(func)
+    @shortened
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         who = "jacfwd(f)(*args)"
         places = check_argnums(argnums, len(args))

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from .._tracebacks import shortened
 from .._typing import Tree
 from ..autograd.api import grad as gradients
 from ..autograd.forward_ad import _check, dual
@@ -110,6 +111,7 @@ class RecordedCall:
         return tree_map(self.scope.outward, tree)
 
 
+@shortened
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """Return the value of ``func`` at ``primals``, and the function that maps gradients of the outputs to those of the
     primals.
@@ -178,6 +180,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     """
 
     @named_as(func)
+    @shortened
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad_and_value(f)(*args)")
         return gradient, ((value, aux) if has_aux else value)
@@ -208,6 +211,7 @@ def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     """
 
     @named_as(func)
+    @shortened
     def wrapper(*args: Any, **kwargs: Any) -> tuple:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "value_and_grad(f)(*args)")
         return ((value, aux) if has_aux else value), gradient
@@ -236,6 +240,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     """
 
     @named_as(func)
+    @shortened
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         gradient, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad(f)(*args)")
         return (gradient, aux) if has_aux else gradient
@@ -303,6 +308,7 @@ def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> 
     return func(*(dual(x, t, levels, level) for x, t in zip(primals, tangents, strict=True)))
 
 
+@shortened
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """Return the value of ``func`` at ``primals`` and its derivative along ``tangents``, in one forward pass.
 
@@ -366,6 +372,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     return as_numpy(result) if numpy else result
 
 
+@shortened
 def linearize(func: Callable, *primals: Any) -> tuple:
     """Return the value of ``func`` at ``primals``, and its derivative there as a linear function of a direction.
 

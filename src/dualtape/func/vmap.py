@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
+from .._tracebacks import shortened
 from ..arrays import is_array
 from ..arrays.batched.array import Batched, BatchLevel, extent, innermost, is_batched
 from ..ops import FUNCTIONS
@@ -70,6 +71,7 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @named_as(func)
+    @shortened
     def mapped(*args: Any, **kwargs: Any) -> Any:
         size, leaves, dims, spec = _inputs(args, in_dims, func)
         given = [*leaves, *tree_leaves(kwargs)] if kwargs else leaves
@@ -113,6 +115,7 @@ def chunk_vmap(
     """
 
     @named_as(func)
+    @shortened
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if chunks < 1:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")

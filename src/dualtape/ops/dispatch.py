@@ -17,6 +17,7 @@ from .. import errors, modes
 from .._tensor import dtypes
 from .._tensor.device import of as device_of
 from .._tensor.tensor import Tensor, wrap
+from .._tracebacks import shorten
 from ..arrays import Batched, as_array, is_array, module_of
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable, any_batched, holds, newest, per_sample
 from ..arrays.bfloat16_dtype import cast, number
@@ -66,10 +67,11 @@ def call(op: Op, args: tuple, kwargs: dict) -> Any:
                 return _into(op, op.bind(args, rest), out)
             kwargs = rest
         return execute(op, op.bind(args, kwargs))
-    except Exception:
+    except Exception as error:
         # An op that users do not know leaves the error to the function that they called.
         public = op.function is FUNCTIONS.get(op.name) or op.function is vars(Tensor).get(op.name)
         if active_overrides or not public or not activate_for(args, kwargs):
+            shorten(error)
             raise
         return call(op, args, kwargs)
 
@@ -459,8 +461,9 @@ def call_inplace(op: Op, args: tuple, kwargs: dict) -> Tensor:
         args, kwargs = mode.tracing.operands(op, args, kwargs)
     try:
         return _write(op, op.bind(args, kwargs))
-    except Exception:
+    except Exception as error:
         if active_overrides or not activate_for(args, kwargs):
+            shorten(error)
             raise
         return call_inplace(op, args, kwargs)
 

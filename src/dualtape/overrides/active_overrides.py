@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import modes
 from .._tensor.tensor import Tensor
+from .._tracebacks import shorten
 from ..arrays.absent import NoMemory
 from ..arrays.batched.array import DYNAMIC, DynamicShape, NotBatchable
 from ..errors import UNWORDED, explained_call, out_of_memory
@@ -119,10 +120,12 @@ def overridable(function: Callable, leaf: bool = False, composite: str | None = 
             if not active_overrides and activate_for(args, kwargs):
                 return public(*args, **kwargs)
             if not isinstance(error, UNWORDED):
+                shorten(error)
                 raise
             found: Any = explained_call(composite or function.__name__, error, function, args, kwargs)
             try:
                 if found is error or not (composite or leaf):
+                    shorten(error)
                     raise
                 raise found from None
             finally:
@@ -144,6 +147,7 @@ def explaining(function: Callable, name: str) -> Callable:
             found: Any = explained_call(name, error, function, args, kwargs)
             try:
                 if found is error:
+                    shorten(error)
                     raise
                 raise found from None
             finally:

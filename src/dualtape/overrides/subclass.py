@@ -18,6 +18,7 @@ from .._tensor.layouts import Layouts
 from .._tensor.memory import Memory
 from .._tensor.protocols import Protocols
 from .._tensor.tensor import Tensor, alias
+from .._tracebacks import shorten
 from ..errors import warn
 from .active_overrides import MISS, Declined, active_overrides, overridable, overrides
 
@@ -135,7 +136,11 @@ def intercept(function: Callable, args: tuple, kwargs: dict, leaf: bool = False,
         values = (*args, *kwargs.values()) if relevant is None else relevant
         found = overriding(values, "__torch_function__", disabled_function)
         if mode.functions or found:
-            return _answered(mode, found, function, args, kwargs)
+            try:
+                return _answered(mode, found, function, args, kwargs)
+            except Exception as error:
+                shorten(error)
+                raise
     if leaf and (mode.dispatches or mode.subclass_dispatch):
         from .dispatch import answer
 

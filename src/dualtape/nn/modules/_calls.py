@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._tensor.tensor import Tensor
+from ..._tracebacks import shorten
 from ...autograd.hooks import RemovableHandle
 from ...errors import warn
 from ...overrides.active_overrides import enclosing, numpy_kind, profiling
@@ -60,12 +61,16 @@ class Calls:
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute {error}: call super().__init__() in its __init__"
             ) from None
-        if hooked:
-            run = self._compiled_call_impl or self._call_impl
-            if profiling and (around := enclosing(f"nn.Module: {type(self).__name__}", "module")):
-                return around(run, *args, **kwargs)
-            return run(*args, **kwargs)
-        return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        try:
+            if hooked:
+                run = self._compiled_call_impl or self._call_impl
+                if profiling and (around := enclosing(f"nn.Module: {type(self).__name__}", "module")):
+                    return around(run, *args, **kwargs)
+                return run(*args, **kwargs)
+            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
