@@ -97,6 +97,11 @@ FAILURES = {
         "dist.init_process_group(timeout=timedelta(seconds=1))\nif dist.get_rank() == 1: time.sleep(60)\ndist.barrier()",
         "barrier: it timed out after 1 seconds",
     ),
+    "a rank that leaves while it computes for another": (
+        "from dualtape.distributed import rpc\ndist.init_process_group()\nr = dist.get_rank()\nrpc.init_rpc(f'w{r}')\n"
+        "if r == 1:\n    time.sleep(1)\n    sys.exit(0)\nrpc.rpc_sync('w1', time.sleep, args=(100,), timeout=0)",
+        "WorkerInfo(id=1, name=w1) has left without an answer",
+    ),
     "a rank that leaves while it is called": (
         "from dualtape.distributed import rpc\ndist.init_process_group()\nr = dist.get_rank()\nrpc.init_rpc(f'w{r}')\n"
         "if r == 1: sys.exit(0)\nrpc.rpc_sync('w1', time.sleep, args=(100,), timeout=0)",

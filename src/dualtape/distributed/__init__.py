@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .._listing import listing
 from .collectives import *  # noqa: F403
 from .collectives import __all__ as _collectives
 from .failure import DistBackendError, DistError, DistNetworkError, DistStoreError
@@ -47,3 +48,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(
         f"module 'dualtape.distributed' has no attribute {name!r}; docs/left-out.md lists what is not here"
     )
+
+
+__dir__ = listing(__name__)

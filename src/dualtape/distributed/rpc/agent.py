@@ -16,8 +16,8 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +59,42 @@ class _Waiting:
         self.deadline = time.monotonic() + seconds if seconds else float("inf")
 
 
+class _Threads:
+    """Threads that run calls, started where none is idle. A process that ends does not wait for them: whoever called is
+    told that it has left.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable, tuple] | None] = SimpleQueue()  # None ends a thread
+        self._idle = threading.Semaphore(0)
+        self._started = 0
+
+    def submit(self, function: Callable, *args: Any) -> None:
+        """Run ``function(*args)`` soon; called by one thread."""
+        self._calls.put((function, args))
+        if not self._idle.acquire(blocking=False) and self._started < _MOST:
+            self._started += 1
+            name = f"dualtape-rpc_{self._started}"
+            threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def shut_down(self) -> None:
+        """End the threads when they are idle."""
+        for _ in range(self._started):
+            self._calls.put(None)
+
+    def _run(self) -> None:
+        while True:
+            call = self._calls.get()
+            if call is None:
+                return
+            try:
+                call[0](*call[1])
+            except BaseException:
+                traceback.print_exc()
+            call = None  # nothing of it is kept alive until the next call
+            self._idle.release()
+
+
 class Agent:
     """The agent of this process."""
 
@@ -82,7 +118,7 @@ class Agent:
         self._loop: deque[np.ndarray] = deque()  # messages to itself
         self._wake = threading.Event()
         self._stopping = False
-        self._pool = ThreadPoolExecutor(_MOST, thread_name_prefix="dualtape-rpc")
+        self._pool = _Threads()
         self._thread = threading.Thread(target=self._serve, name="dualtape-rpc", daemon=True)
 
     def start(self) -> None:
@@ -293,7 +329,7 @@ class Agent:
         self._stopping = True
         self._wake.set()
         self._thread.join()
-        self._pool.shutdown(wait=False)
+        self._pool.shut_down()
         with self._lock:
             left, self._waiting = list(self._waiting.values()), {}
         for waiting in left:
