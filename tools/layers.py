@@ -23,7 +23,7 @@ class Layer(NamedTuple):
 
 LAYERS = (
     Layer(
-        ("errors", "pytree", "_locks", "_progress", "_tracebacks", "_typing"),
+        ("errors", "pytree", "_listing", "_locks", "_progress", "_tracebacks", "_typing"),
         "error messages; trees of containers; shared types",
     ),
     Layer(("arrays",), "what an array is; kinds of arrays; numerical kernels"),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import modes
+from ._listing import listing
 from ._tensor.tensor import Tensor
 from .arrays.batched.array import NotBatchable
 from .autograd.checkpoint import checkpoint as _checkpoint
@@ -320,3 +321,6 @@ def _check_alike(name: str, function: str, before: Any, after: Any) -> None:
                 f"{name}: {function} must give tensors of the shapes and dtypes that it gets; number {k} was"
                 f" {a.dtype} {list(a.shape)} and became {b.dtype} {list(b.shape)}"
             )
+
+
+__dir__ = listing(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._listing import listing
 from ._tensor import shaped as _shaped
 from ._tensor.tensor import Tensor
 from .ops import namespace
@@ -83,3 +84,5 @@ def rfftfreq(
 fftfreq, rfftfreq = overridable(fftfreq, leaf=True), overridable(rfftfreq, leaf=True)
 
 __all__ = sorted([*_FUNCTIONS, "fftfreq", "rfftfreq"])
+
+__dir__ = listing(__name__)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from types import UnionType
 from typing import Any, Final, TypeVar
 
+from ._listing import listing
+
 T = TypeVar("T")
 
 __all__ = [
@@ -278,3 +280,6 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     raise NotImplementedError(
         "jit.load: a program of TorchScript's cannot be read: load a state_dict() with dualtape.load"
     )
+
+
+__dir__ = listing(__name__)

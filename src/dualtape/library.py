@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ._listing import listing
 from ._tensor.creation import tensor
 from ._tensor.tensor import Tensor
 from .autograd.gradcheck import gradcheck, gradgradcheck
@@ -252,3 +253,6 @@ def _check_call(row: Op, args: tuple, kwargs: dict) -> None:
 
 def _several(value: Any) -> tuple:
     return tuple(value) if isinstance(value, tuple) else (value,)
+
+
+__dir__ = listing(__name__)

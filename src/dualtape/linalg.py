@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._listing import listing
 from .ops import namespace
 from .ops.linalg_error import LinAlgError as LinAlgError
 
@@ -16,3 +17,5 @@ _FUNCTIONS = namespace("linalg")
 globals().update(_FUNCTIONS)
 
 __all__ = ["LinAlgError", *sorted(_FUNCTIONS)]
+
+__dir__ = listing(__name__)

@@ -10,6 +10,8 @@ from multiprocessing import *  # noqa: F403
 from multiprocessing import get_context as _context
 from typing import Any
 
+from ._listing import listing
+
 
 def get_all_sharing_strategies() -> set[str]:
     """Empty: tensors are copied.
@@ -49,3 +51,6 @@ def spawn(
                     other.terminate()
                 raise RuntimeError(f"process {rank} terminated with exit code {process.exitcode}")
     return None
+
+
+__dir__ = listing(__name__)

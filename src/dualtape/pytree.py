@@ -10,6 +10,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from ._listing import listing
 from ._typing import Tree
 
 __all__ = [
@@ -435,3 +436,6 @@ def tree_any(pred: Callable[[Any], bool], tree: Tree, is_leaf: Callable[[Any], b
     True
     """
     return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+__dir__ = listing(__name__)

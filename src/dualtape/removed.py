@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ._listing import listing
+
 _SUCCESSORS = {
     "eig": "linalg.eig, whose results are complex",
     "symeig": "linalg.eigh, which reads the lower triangle and gives (eigenvalues, eigenvectors)",
@@ -35,3 +37,5 @@ def _removed(name: str, successor: str) -> Any:
 
 __all__ = sorted(_SUCCESSORS)
 globals().update({name: _removed(name, successor) for name, successor in _SUCCESSORS.items()})
+
+__dir__ = listing(__name__)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ._listing import listing
 from .ops import namespace
 
 _FUNCTIONS = namespace("special")
 globals().update(_FUNCTIONS)
 
 __all__ = sorted(_FUNCTIONS)
+
+__dir__ = listing(__name__)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from . import Tensor as Tensor
 from . import device as _device_class
 from . import dtype as _dtype_class
+from ._listing import listing
 from ._tensor.device import layout as _layout_class
 from ._tensor.size import Size as Size
 from ._tensor.storage import TypedStorage, UntypedStorage
@@ -31,3 +32,5 @@ _Number = (builtins.int, builtins.float, builtins.bool)
 Device: TypeAlias = _device_class | str | builtins.int | None
 FileLike: TypeAlias = Any
 Storage: TypeAlias = TypedStorage | UntypedStorage
+
+__dir__ = listing(__name__)

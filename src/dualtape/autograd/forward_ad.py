@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import modes
+from .._listing import listing
 from .._tensor.shaped import zeros_like
 from .._tensor.tensor import Tensor
 from ..modes import ModeContext, Switch
@@ -389,3 +390,6 @@ def _laid_out(t: Tensor, tensor: Tensor) -> Tensor:
     from ..ops.jvp import laid_out_like, lies_like
 
     return t if lies_like(t, tensor) or t._array.itemsize != tensor._array.itemsize else laid_out_like(t, tensor)
+
+
+__dir__ = listing(__name__)

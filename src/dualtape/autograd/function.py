@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors, modes
+from .._listing import listing
 from .._tensor.tensor import Tensor, alias, wrap
 from ..errors import warn
 from ..overrides.active_overrides import active_overrides, numpy_kind
@@ -737,3 +738,6 @@ def _detached(tensor: Tensor) -> Tensor:
 
     with DisableTorchFunctionSubclass():
         return tensor.detach()
+
+
+__dir__ = listing(__name__)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._listing import listing
 from .._progress import steps
 from .._tensor.tensor import Tensor
 from ..func import jacobians, scope, transforms
@@ -571,3 +572,6 @@ def _check_strategy(strategy: str) -> None:
             f'Expected strategy to be either "{FORWARD}" or "{REVERSE}", got {strategy!r}. Forward mode is the better'
             " one for more outputs than inputs."
         )
+
+
+__dir__ = listing(__name__)

@@ -15,6 +15,7 @@ import numpy as np
 # While the package is being imported this name is still being filled; it is only read when a check runs.
 import dualtape as dt
 
+from .._listing import listing
 from .finite_differences import GradcheckError, _as_tuple, _Check, _named_inputs, _random_like, _requiring_grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -267,3 +268,5 @@ class _CallableModule(ModuleType):
 
 
 sys.modules[__name__].__class__ = _CallableModule
+
+__dir__ = listing(__name__)

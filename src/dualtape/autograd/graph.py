@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .._listing import listing
 from .._locks import renew_in_child
 from .._tensor.tensor import Tensor
 from .hooks import RemovableHandle
@@ -249,3 +250,6 @@ def __getattr__(name: str) -> Any:
 
         return saved
     raise AttributeError(f"module 'dualtape.autograd.graph' has no attribute {name!r}")
+
+
+__dir__ = listing(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._listing import listing
 from ..profiler import record_function as record_function
 from ..profiler.events import EventList as EventList
 from ..profiler.events import FunctionEvent as FunctionEvent
@@ -127,3 +128,6 @@ class emit_itt(_Elsewhere):
     >>> with dt.autograd.profiler.emit_itt(enabled=False):
     ...     pass
     """
+
+
+__dir__ = listing(__name__)

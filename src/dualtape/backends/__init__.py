@@ -5,6 +5,7 @@ None is: products are NumPy's BLAS, and GPUs are CuPy's. A switch keeps what it 
 
 from __future__ import annotations
 
+from .._listing import listing
 from . import cpu as cpu
 from . import cuda as cuda
 from . import cudnn as cudnn
@@ -13,3 +14,5 @@ from . import mkldnn as mkldnn
 from . import mps as mps
 from . import openmp as openmp
 from . import opt_einsum as opt_einsum
+
+__dir__ = listing(__name__)

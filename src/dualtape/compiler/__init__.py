@@ -3,6 +3,7 @@
 ``dualtape.compile`` is the entry point; this package also has its settings, and reports of what it did.
 """
 
+from .._listing import listing
 from .compiled import Compiled, compile, disable, draw, explain, is_compiling, reset
 from .eager import fuse_eager
 from .graphs import compiled_autograd
@@ -20,3 +21,5 @@ __all__ = [
     "is_compiling",
     "reset",
 ]
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from . import amp as amp
 
 
@@ -15,3 +16,6 @@ def is_available() -> bool:
     True
     """
     return True
+
+
+__dir__ = listing(__name__)

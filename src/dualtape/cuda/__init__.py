@@ -5,6 +5,7 @@ What needs a GPU raises without one. Streams and events are CuPy's; memory is th
 
 from __future__ import annotations
 
+from .._listing import listing
 from .._tensor import legacy as _legacy
 from . import amp as amp
 from .devices import can_device_access_peer as can_device_access_peer
@@ -50,3 +51,5 @@ from .streams import stream as stream
 globals().update(
     _legacy.types_of("cuda", lambda dtype, *data: _legacy._made(data, dtype.numpy).to("cuda"), lambda t: t.is_cuda)
 )
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from . import constraints as constraints
 from . import kl as kl
 from . import transforms as transforms
@@ -143,3 +144,5 @@ __all__ = [
     "Transform",
     "identity_transform",
 ]
+
+__dir__ = listing(__name__)

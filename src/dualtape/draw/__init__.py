@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .._listing import listing
 from .._tensor.tensor import Tensor
 from ..autograd.node import Node
 from ..compiler.compiled import Compiled
@@ -100,3 +101,5 @@ class Drawing(ModuleType):
 
 
 sys.modules[__name__].__class__ = Drawing
+
+__dir__ = listing(__name__)

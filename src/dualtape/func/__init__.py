@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING  # by this name alone do checkers know it
 
 from .. import errors as _errors
+from .._listing import listing
 from .functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .functionalize import functionalize
 from .jacobians import hessian, jacfwd, jacrev
@@ -52,3 +53,6 @@ if not TYPE_CHECKING:  # checkers would believe every name
     def __getattr__(name):
         here = [f"here it is {_ELSEWHERE[name]}"] if name in _ELSEWHERE else []
         raise _errors.missing(__name__, name, __all__, *here)
+
+
+__dir__ = listing(__name__)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors, func
+from .._listing import listing
 from .._tensor.tensor import Tensor
 from ..autograd.checkpoint import checkpoint as _checkpoint
 from ..func import scope
@@ -438,3 +439,6 @@ def __getattr__(name: str) -> Any:
 
         return getattr(builtins, name)
     raise errors.missing(__name__, name, __all__)
+
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from .construction import as_nested_tensor as as_nested_tensor
 from .construction import masked_select as masked_select
 from .construction import narrow as narrow
@@ -9,3 +10,5 @@ from .construction import nested_tensor as nested_tensor
 from .construction import nested_tensor_from_jagged as nested_tensor_from_jagged
 from .construction import to_padded_tensor as to_padded_tensor
 from .ragged import NestedTensor as NestedTensor
+
+__dir__ = listing(__name__)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import errors
+from .._listing import listing
 from . import attention as attention
 from . import functional as functional
 from . import init as init
@@ -25,3 +26,6 @@ def __getattr__(name: str) -> Any:
         parallel = import_module(".parallel", __name__)
         return parallel if name == "parallel" else parallel.DataParallel
     raise errors.missing(__name__, name, globals())
+
+
+__dir__ = listing(__name__)

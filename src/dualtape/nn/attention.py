@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from .._listing import listing
+
 
 class SDPBackend(enum.Enum):
     """PyTorch's backends of attention.
@@ -41,3 +43,6 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     if SDPBackend.MATH not in chosen:
         raise RuntimeError("No available kernel: attention is computed by SDPBackend.MATH alone; name it too")
     yield
+
+
+__dir__ = listing(__name__)

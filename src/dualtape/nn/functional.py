@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .._listing import listing
 from ..autograd.underived import refuse_history
 from ..errors import warn
 from ..ops import FUNCTIONS, namespace
@@ -245,3 +246,5 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 
 __all__ = sorted({*_FUNCTIONS, *_ALSO_IN_PLACE, *_LOSSES, *_WRITTEN, "rrelu_", "softmax", "log_softmax", "softmin"})
+
+__dir__ = listing(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from .._listing import listing
 from .._tensor.dtypes import float32
 from .._tensor.shaped import empty
 from .._tensor.tensor import Tensor
@@ -385,3 +386,5 @@ eye, dirac = _older(eye_), _older(dirac_)
 xavier_uniform, xavier_normal = _older(xavier_uniform_), _older(xavier_normal_)
 kaiming_uniform, kaiming_normal = _older(kaiming_uniform_), _older(kaiming_normal_)
 orthogonal, sparse = _older(orthogonal_), _older(sparse_)
+
+__dir__ = listing(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from .._listing import listing
 from .._tensor import device as devices
 from .._tensor import dtypes
 from .._tensor.printing import tensor_repr
@@ -331,3 +332,6 @@ def is_lazy(param: Any) -> bool:
     (True, False)
     """
     return isinstance(param, UninitializedTensorMixin)
+
+
+__dir__ = listing(__name__)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import errors
+from .._listing import listing
 from . import lr_scheduler as lr_scheduler
 from ._adafactor import Adafactor as Adafactor
 from ._muon import Muon as Muon
@@ -52,3 +53,6 @@ def __getattr__(name: str) -> Any:
     if name == "swa_utils":  # which needs the modules of nn
         return import_module(".swa_utils", __name__)
     raise errors.missing(__name__, name, globals())
+
+
+__dir__ = listing(__name__)

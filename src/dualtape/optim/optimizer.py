@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from .. import modes
+from .._listing import listing
 from .._tensor import dtypes
 from .._tensor.tensor import Tensor
 from ..autograd.hooks import RemovableHandle
@@ -501,3 +502,6 @@ def check_forms(foreach: bool | None, fused: bool | None, differentiable: bool) 
         raise RuntimeError("fused steps are not recorded: pass fused=False with differentiable=True")
     if fused and foreach:
         raise RuntimeError("pass fused=True or foreach=True, not both")
+
+
+__dir__ = listing(__name__)

@@ -9,6 +9,7 @@ from math import cos, pi
 from typing import Any, Literal
 
 from .. import modes
+from .._listing import listing
 from .._tensor import dtypes
 from .._tensor.creation import tensor
 from .._tensor.tensor import Tensor
@@ -276,3 +277,6 @@ class SWALR(LRScheduler):
             start = end if before == 1 else (group["lr"] - before * end) / (1 - before)
             values.append(end * now + start * (1 - now))
         return values
+
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from .events import DeviceType as DeviceType
 from .recorder import record_function as record_function
 from .session import ProfilerAction as ProfilerAction
@@ -10,3 +11,5 @@ from .session import profile as profile
 from .session import schedule as schedule
 from .session import supported_activities as supported_activities
 from .traces import tensorboard_trace_handler as tensorboard_trace_handler
+
+__dir__ = listing(__name__)

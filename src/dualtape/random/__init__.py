@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from .draws import bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from .generator import (
     Generator,
@@ -34,3 +35,5 @@ __all__ = [
     "seed",
     "set_rng_state",
 ]
+
+__dir__ = listing(__name__)

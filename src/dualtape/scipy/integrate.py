@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import func as _func
+from .._listing import listing
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.lazy import scipy_integrate as _integrate
 from ..autograd.function import Function
@@ -202,3 +203,6 @@ def _times(points: Any, span: Any, with_ends: bool) -> Any:
         first, last = (_tensor(end).reshape(1).to(times.dtype) for end in span)
         times = np.concatenate([first, times[1:-1], last])
     return times
+
+
+__dir__ = listing(__name__)

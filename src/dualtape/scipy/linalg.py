@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._listing import listing
 from .._tensor.tensor import Tensor
 from ..arrays.lazy import scipy_linalg as _linalg
 from ..ops.linalg_error import LinAlgError as LinAlgError
@@ -673,3 +674,6 @@ def polar(a: Any, side: str = "right") -> tuple:
     w, s, vh = op("linalg.svd")(floating(a), False)
     middle = np.conj(_turned(vh)) * s if side == "right" else w * s
     return w @ vh, middle @ (vh if side == "right" else np.conj(_turned(w)))
+
+
+__dir__ = listing(__name__)

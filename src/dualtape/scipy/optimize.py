@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import func as _func
+from .._listing import listing
 from .._progress import Bar, counter
 from ..arrays.lazy import scipy_optimize as _optimize
 from ..ops.numpy_entries.registry import tensor as _tensor
@@ -316,3 +317,6 @@ def least_squares(
     found.fun = residuals(found.x, *arguments.filled(arguments.tensors))
     found.cost = cost(found.x, *arguments.filled(arguments.tensors))
     return found
+
+
+__dir__ = listing(__name__)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._listing import listing
 from ..arrays.lazy import scipy_signal as _signal
 from ..ops.numpy_entries.registry import alike, op
 from ._like import like, scipys
@@ -120,3 +121,6 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     if boundary != "fill" or fillvalue != 0:
         raise TypeError("convolve2d on tensors: zeros outside only (boundary='fill', fillvalue=0)")
     return convolve(in1, in2, mode)
+
+
+__dir__ = listing(__name__)

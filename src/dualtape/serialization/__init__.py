@@ -6,7 +6,10 @@ a reader of pickles that supports tensors and containers alone.
 
 from __future__ import annotations
 
+from .._listing import listing
 from . import safetensors as safetensors
 from .files import load as load
 from .files import save as save
 from .source import FileFormatError as FileFormatError
+
+__dir__ = listing(__name__)

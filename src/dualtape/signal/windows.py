@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._listing import listing
 from .._tensor import dtypes as _dtypes
 from .._tensor import shaped as _shaped
 from .._tensor.tensor import wrap as _wrap
@@ -338,3 +339,5 @@ kaiser_window = _older(
     tensor([0.7898, 0.9450, 1.0000, 0.9450])
     """,
 )
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from .._tensor import legacy as _legacy
 from .checks import as_sparse_gradcheck as as_sparse_gradcheck
 from .compressed import CompressedTensor as CompressedTensor
@@ -30,3 +31,5 @@ globals().update(
         "sparse", lambda dtype, *data: sparse_coo_tensor(*data, dtype=dtype), lambda t: t.layout.name == "sparse_coo"
     )
 )
+
+__dir__ = listing(__name__)

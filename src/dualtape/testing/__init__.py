@@ -2,5 +2,8 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from .comparison import assert_close as assert_close
 from .creation import make_tensor as make_tensor
+
+__dir__ = listing(__name__)

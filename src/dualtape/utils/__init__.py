@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from .. import errors
+from .._listing import listing
 from . import _pytree as _pytree
 from . import checkpoint as checkpoint
 from . import dlpack as dlpack
@@ -17,3 +18,6 @@ def __getattr__(name: str) -> Any:
     if name in ("data", "einops"):
         return import_module(f".{name}", __name__)
     raise errors.missing(__name__, name, globals())
+
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._listing import listing
 from ..autograd.checkpoint import CheckpointError as CheckpointError
 from ..autograd.checkpoint import GraphExecGroup as GraphExecGroup
 from ..autograd.checkpoint import checkpoint as checkpoint
@@ -12,3 +13,5 @@ from ..autograd.checkpoint import set_checkpoint_early_stop as set_checkpoint_ea
 from ..autograd.selective import CheckpointPolicy as CheckpointPolicy
 from ..autograd.selective import SelectiveCheckpointContext as SelectiveCheckpointContext
 from ..autograd.selective import create_selective_checkpoint_contexts as create_selective_checkpoint_contexts
+
+__dir__ = listing(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from .._listing import listing
 from .._tensor.creation import from_dlpack as from_dlpack
 from .._tensor.tensor import Tensor
 
@@ -46,3 +47,6 @@ def to_dlpack(tensor: Tensor) -> Any:
     'PyCapsule'
     """
     return tensor.__dlpack__()
+
+
+__dir__ = listing(__name__)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._listing import listing
 from .._tensor import creation, shaped
 from .._tensor.tensor import Tensor
 from ..ops import FUNCTIONS, load
@@ -93,3 +94,6 @@ class DualtapeBackend(AbstractBackend):
     def einsum(self, pattern: str, *x: Tensor) -> Tensor:
         load("einsum")
         return FUNCTIONS["einsum"](pattern, *x)
+
+
+__dir__ = listing(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._listing import listing
 from ..autograd.hooks import RemovableHandle as RemovableHandle
 
 
@@ -13,3 +14,6 @@ def __getattr__(name: str) -> Any:
 
         return modules.module.BackwardHook
     raise AttributeError(f"module 'dualtape.utils.hooks' has no attribute {name!r}")
+
+
+__dir__ = listing(__name__)

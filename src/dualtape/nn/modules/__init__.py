@@ -1,5 +1,6 @@
 """The layers of ``dualtape.nn``, a module for each kind."""
 
+from ..._listing import listing
 from . import (
     activation,
     adaptive,
@@ -68,3 +69,5 @@ __all__ += rnn.__all__
 __all__ += sparse.__all__
 __all__ += transformer.__all__
 __all__ += upsampling.__all__
+
+__dir__ = listing(__name__)

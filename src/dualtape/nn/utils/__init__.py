@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._listing import listing
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
 from . import prune as prune
@@ -46,3 +47,5 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+__dir__ = listing(__name__)

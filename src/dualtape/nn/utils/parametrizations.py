@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._listing import listing
 from ..._tensor.dtypes import finfo
 from ..._tensor.shaped import eye, zeros_like
 from ..._tensor.tensor import Tensor
@@ -263,3 +264,6 @@ def outputs_of(module: Module) -> int:
     from ..modules.conv import _ConvTransposeNd
 
     return 1 if isinstance(module, _ConvTransposeNd) else 0
+
+
+__dir__ = listing(__name__)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from ..._listing import listing
 from ..._tensor.tensor import Tensor
 from ...modes import no_grad
 from ..modules.container import ModuleDict, ModuleList
@@ -369,3 +370,6 @@ def transfer_parametrizations_and_params(
         for each in source._names():
             setattr(target, each, getattr(source, each))
     return to_module
+
+
+__dir__ = listing(__name__)

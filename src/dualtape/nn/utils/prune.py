@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..._listing import listing
 from ..._tensor.shaped import ones_like
 from ...modes import no_grad
 from ...ops import FUNCTIONS
@@ -538,3 +539,6 @@ def is_pruned(module: Any) -> bool:
     """
     hooks = (hook for each in module.modules() for hook in each._forward_pre_hooks.values())
     return any(isinstance(hook, BasePruningMethod) for hook in hooks)
+
+
+__dir__ = listing(__name__)

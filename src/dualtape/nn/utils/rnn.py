@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..._listing import listing
 from ..._tensor.creation import tensor
 from ..._tensor.dtypes import NAMED
 from ..._tensor.shaped import arange, empty_like, full
@@ -303,3 +304,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__dir__ = listing(__name__)

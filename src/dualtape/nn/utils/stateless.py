@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._listing import listing
 from ...errors import warn
 from ...func import functional_call as _call
 
@@ -36,3 +37,6 @@ def functional_call(
     return _call(  # type: ignore[operator]
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict
     )
+
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._listing import listing
 from .base import LRScheduler as LRScheduler
 from .base import _LRScheduler as _LRScheduler
 from .combined import ChainedScheduler as ChainedScheduler
@@ -38,3 +39,5 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+__dir__ = listing(__name__)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._listing import listing
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_sparse as _sparse
 from ...arrays.lazy import scipy_sparse_linalg as _linalg
@@ -138,3 +139,5 @@ def _iterative(name: str, doc: str) -> Callable:
 
 cg = _iterative("cg", "x of ``A @ x = b`` for a positive definite A by conjugate gradients, and 0 if that converged.")
 bicgstab = _iterative("bicgstab", "x of ``A @ x = b`` by stabilised biconjugate gradients, and 0 if that converged.")
+
+__dir__ = listing(__name__)

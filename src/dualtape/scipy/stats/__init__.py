@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..._listing import listing
 from ...arrays.lazy import scipy_stats as _scipy_stats
 from .._like import scipys
 from . import continuous, discrete, multivariate
@@ -29,3 +30,6 @@ __all__ = sorted(_DISTRIBUTIONS)  # noqa: PLE0605 - those that are declared
 
 def __getattr__(name: str) -> Any:
     return scipys(_scipy_stats, name, __name__)
+
+
+__dir__ = listing(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..._listing import listing
 from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
 from ._utils.worker import get_worker_info as get_worker_info
@@ -44,3 +45,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__dir__ = listing(__name__)
