@@ -9,24 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from . import errors, modes
+from ._listing import listing
 from ._tensor import dtypes
 from ._tensor.device import cupy
 from ._tensor.device import device as _device
 from ._tensor.legacy import TYPES
 from ._tensor.tensor import Tensor
+from .arrays.kernels import blas
 from .errors import warn
 from .overrides import devices
 
 # --- threads --------------------------------------------------------------------------------------
-
-
-def _blas() -> Any:
-    """Return the controller of the threads of NumPy's BLAS, if it is installed."""
-    try:
-        import threadpoolctl
-    except ImportError:
-        return None
-    return threadpoolctl
 
 
 def _not_traced() -> None:
@@ -39,8 +32,8 @@ def _not_traced() -> None:
 def get_num_threads() -> int:
     """The number of threads that a matrix product or a native kernel may use.
 
-    Those of NumPy's BLAS, which ``threadpoolctl`` reports; without it, the number in the environment variables of BLAS,
-    or the cores of this process.
+    Those of NumPy's and SciPy's BLAS, which are asked; where they do not tell, the number in the environment variables
+    of BLAS, or the cores of this process.
 
     Examples
     --------
@@ -50,21 +43,24 @@ def get_num_threads() -> int:
     """
     from .compiler.native import threads
 
-    control = _blas()
-    pools = [] if control is None else [p["num_threads"] for p in control.threadpool_info() if p["user_api"] == "blas"]
     _not_traced()
-    return max(pools, default=threads.wanted())
+    return blas.get_threads() or threads.wanted()
 
 
 def set_num_threads(int: int) -> None:
-    """Let native kernels of large arrays, and products of matrices by NumPy's BLAS, use this many threads.
+    """Let native kernels of large arrays, and NumPy's and SciPy's BLAS and LAPACK, use this many threads.
 
-    BLAS is told by ``threadpoolctl``; a warning says so where that is not installed.
+    OpenBLAS, MKL and BLIS are told by their own functions. Products of moderate size, which lose more than they gain
+    by threads where a core is in use, run on one thread whatever number is set. A warning says so where the BLAS takes
+    no number.
 
     Examples
     --------
     >>> import dualtape as dt
-    >>> dt.set_num_threads(dt.get_num_threads())  # doctest: +SKIP
+    >>> before = dt.get_num_threads()
+    >>> dt.set_num_threads(1); dt.get_num_threads()
+    1
+    >>> dt.set_num_threads(before)
     """
     from .compiler.native import threads
 
@@ -72,15 +68,12 @@ def set_num_threads(int: int) -> None:
     if int <= 0:
         raise RuntimeError(f"set_num_threads: expected a positive number of threads, got {int}")
     threads.set_threads(int)
-    control = _blas()
-    if control is None:
+    if not blas.set_threads(int):
         warn(
-            "set_num_threads has no effect on products of matrices: the threads of NumPy's BLAS are set by"
-            " threadpoolctl, which is not installed, or by OMP_NUM_THREADS before the program starts",
+            "set_num_threads has no effect on products of matrices: no OpenBLAS, MKL or BLIS was found in this process;"
+            " set OMP_NUM_THREADS before the program starts",
             UserWarning,
         )
-    else:
-        control.threadpool_limits(int, user_api="blas")
 
 
 def _whole(name: str, value: Any) -> None:
@@ -337,3 +330,6 @@ def typename(obj: Any) -> str:
     kind = obj if isinstance(obj, type) or callable(obj) and hasattr(obj, "__qualname__") else type(obj)
     module = getattr(kind, "__module__", "") or ""
     return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
+
+
+__dir__ = listing(__name__)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .kernels import blas
+
 
 class Lazy:
     """Placeholder of a module until an attribute is read; functions are cached."""
@@ -34,10 +36,28 @@ class Ufuncs(Lazy):
         return value
 
 
+class Guarded(Lazy):
+    """A module of linear algebra, whose functions do not split matrices of moderate size between threads."""
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = super().__getattr__(attribute)
+        blas.loaded_scipy()
+        if callable(value) and not isinstance(value, type) and not attribute.startswith("get_"):
+            setattr(self, attribute, value := blas.guarded(value))
+        return value
+
+
+def lapack(name: str, *arrays: np.ndarray) -> Any:
+    """Return LAPACK's routine for arrays of these dtypes."""
+    (found,) = scipy_linalg.get_lapack_funcs((name,), arrays)
+    return blas.guarded(found)
+
+
 special = Ufuncs("scipy.special")
-scipy_linalg = Lazy("scipy.linalg")
+numpy_linalg = Guarded("numpy.linalg")
+scipy_linalg = Guarded("scipy.linalg")
 scipy_blas = Lazy("scipy.linalg.blas")
-scipy_lapack = Lazy("scipy.linalg.lapack")
+scipy_lapack = Guarded("scipy.linalg.lapack")
 scipy_fft = Lazy("scipy.fft")
 scipy_stats = Lazy("scipy.stats")
 scipy_signal = Lazy("scipy.signal")

@@ -15,7 +15,6 @@ import dualtape as dt
 
 _OPTIONAL = {
     "llvmlite": "compiled programs and fused kernels (pip install dualtape[compile])",
-    "threadpoolctl": "set_num_threads for products of matrices",
     "cupy": "tensors on GPUs",
     "mpi4py": "several processes (pip install dualtape[distributed])",
     "torch": "the tests that compare with PyTorch",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from .._listing import listing
 from ..ops import FUNCTIONS
 from ..overrides.active_overrides import overridable
 from . import functional
@@ -421,3 +422,5 @@ __all__ = [
     "rrelu",
     "triplet_margin_loss",
 ]
+
+__dir__ = listing(__name__)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .blas import one_thread
+
 
 def walked(backs: dict[str, Callable]) -> Callable:
     """Return ``backs`` of a node's formulas cached: they run one after another, each for one input, and share the
@@ -46,6 +48,7 @@ def walked(backs: dict[str, Callable]) -> Callable:
     return walk
 
 
+@one_thread
 def lstm_forward(gates: Any, hidden: Any, memory: Any, weight: Any) -> tuple:
     """Return the states after each step, the memories, and the gates."""
     steps, count, rows = gates.shape

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kernels import blas
 from ...arrays.traced.tape import Instruction, Value
 from ..replay import Mismatch, quietly
 from . import runtime
@@ -76,7 +77,7 @@ class Program:
         nodes = schedule.nodes
         library = Library()
         texts: dict[str, str] = {}
-        self._kernels = 0
+        self._kernels = self._largest_product = 0
         work: list[tuple[str, Any, str]] = []  # what it is, what it is given, its name for people
         used: set[str] = set()
         for cluster in schedule.clusters:
@@ -129,6 +130,8 @@ class Program:
             step.table.append(0)
         self._shapes = [(shape, dtype, order) for _, shape, dtype, order in schedule.outputs]
         self._turned = [None if order == sorted(order) else tuple(np.argsort(order)) for _, _, order in self._shapes]
+        # BLAS would split its products between threads that gain less than they may lose.
+        self._one_thread = blas.is_moderate(self._largest_product)
         self._free: list[Executable] = []
         self._watched: list[Watched] = []
 
@@ -181,6 +184,7 @@ class Program:
         node = self.schedule.nodes[i]
         batch, m, k, n, _ = node.attr
         a, b = node.operands
+        self._largest_product = max(self._largest_product, m * k * n)
         double = node.dtype.itemsize == 8
         one = struct.unpack("<q", struct.pack("<d", 1.0) if double else struct.pack("<fi", 1.0, 0))[0]
         for q, (first, second) in enumerate(
@@ -226,8 +230,11 @@ class Program:
         try:
             executable.borrow()
             if executable.only is not None:
-                if not executable.only(*arrays, *outputs):
+                only = executable.only
+                if not (blas.alone(only, *arrays, *outputs) if self._one_thread else only(*arrays, *outputs)):
                     raise Mismatch
+            elif self._one_thread:
+                blas.alone(quietly, executable.run, (*arrays, *outputs))
             else:
                 quietly(executable.run, (*arrays, *outputs))
         finally:

@@ -16,6 +16,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from ...arrays.kernels import blas
 from . import disk_cache, maths, threads
 
 _lock = threading.Lock()
@@ -230,6 +231,8 @@ def _begin() -> None:
     """Start LLVM, and compile the functions that all programs use."""
     global _machine
     from scipy.linalg import cython_blas
+
+    blas.loaded_scipy()
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._tensor import dtypes
 from ..._tensor.tensor import Tensor
+from ...arrays.kernels import blas
 from ...arrays.kernels.basics import contiguous
 from ...errors import warn
 from ..dispatch import FUNCTIONS
@@ -65,7 +66,7 @@ def _pair(x: Any, y: Any, equation: str) -> Any:
         inner = prod(a.shape[batch + rows :])
         a = a.reshape(*lead, prod(a.shape[batch : batch + rows]), inner)
         b = b.reshape(*lead, inner, prod(b.shape[batch + summed :]))
-        out = np.matmul(a, b).reshape(shape)
+        out = blas.matmul(a, b).reshape(shape)
     return out if order == tuple(range(out.ndim)) else contiguous(out.transpose(order))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.basics import add_reduce, contiguous
+from ...arrays.kernels.blas import one_thread
 from ...arrays.kernels.convolutions import _convolution, _transposed, _weight
 from ...arrays.kernels.memory_order import channels_lie_last, with_channels_last
 from ...arrays.kernels.windows import _from_columns, _out_sizes, _windows, padded
@@ -66,12 +67,17 @@ def _along_channels(t: Any, ndim: int) -> Any:
     return t.reshape(-1, *(1,) * (ndim - 2))
 
 
+_transposed_alone, _weight_alone = one_thread(_transposed), one_thread(_weight)
+
+
 def _images_in_order(forward: Callable) -> Callable:
     """Return ``forward`` with its result's channels last in memory if those of the input or the weight are."""
 
+    run = one_thread(forward)
+
     @wraps(forward)
     def ordered(x: Any, weight: Any, *args: Any) -> Any:
-        result = forward(x, weight, *args)
+        result = run(x, weight, *args)
         if type(x) is np.ndarray and x.flags.c_contiguous and weight.flags.c_contiguous:
             return result
         return with_channels_last(result) if channels_lie_last(x) or channels_lie_last(weight) else result
@@ -88,9 +94,9 @@ _convolve = op("convolution", _images_in_order(_convolution), kind=GENERAL, whol
                 use("convolution_weight")(g, x.conj(), weight_shape, stride, padding, dilation, groups),
             bias=lambda g: _channel_sum(g)),
    numpy_vjp=dict(x=lambda g, weight, x_shape, stride, padding, dilation, groups:
-                 _transposed(g, weight.conj(), None, x_shape[2:], stride, padding, dilation, groups),
+                 _transposed_alone(g, weight.conj(), None, x_shape[2:], stride, padding, dilation, groups),
               weight=lambda g, x, weight_shape, stride, padding, dilation,
-              groups: _weight(g, x.conj(), weight_shape, stride, padding, dilation, groups),
+              groups: _weight_alone(g, x.conj(), weight_shape, stride, padding, dilation, groups),
               bias=_channel_sum_arrays),
    jvp=dict(x=lambda t, weight, stride, padding, dilation,
        groups: use("convolution")(t, weight, None, stride, padding, dilation, groups),

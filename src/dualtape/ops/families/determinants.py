@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kernels.basics import all_samples
+from ...arrays.lazy import numpy_linalg
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, transposed, use
 from ..samples import edge, exact, invertible, ours, real, sample, spd
@@ -28,7 +29,7 @@ def _undefined(x: Any, det: Any) -> Any:
 
 def _det(x: Any) -> Any:
     _matrix("linalg.det", x)
-    det = np.linalg.det(x)
+    det = numpy_linalg.det(x)
     undefined = _undefined(x, det)
     return det if undefined is None else np.where(undefined, np.nan, det).astype(x.dtype, copy=False)
 
@@ -43,8 +44,8 @@ def _products_without(s: Any, count: int) -> Any:
 
 def _frame(x: Any) -> tuple:
     """Return the decomposition x = U diag(s) Vh, and the determinant of U times that of Vh."""
-    u, s, vh = np.linalg.svd(x)
-    return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    u, s, vh = numpy_linalg.svd(x)
+    return u, s, vh, (numpy_linalg.det(u) * numpy_linalg.det(vh))[..., None, None]
 
 
 def _cofactors(x: Any) -> Any:
@@ -53,7 +54,7 @@ def _cofactors(x: Any) -> Any:
     det = _det(x)
     if det.size and (all_samples(det) != 0).all():
         try:
-            return (det[..., None, None] * transposed(np.linalg.inv(x))).astype(x.dtype, copy=False)
+            return (det[..., None, None] * transposed(numpy_linalg.inv(x))).astype(x.dtype, copy=False)
         except np.linalg.LinAlgError:
             pass
     undefined = np.isnan(det)[..., None, None]
@@ -89,7 +90,7 @@ def _third_change(g: Any, x: Any, along: Any) -> Any:
     """Return the gradient of :func:`_cofactor_change` by x: the third derivative of the determinant, for an invertible
     x.
     """
-    inv = np.linalg.inv(x)
+    inv = numpy_linalg.inv(x)
     p, q = np.matmul(inv, g.conj()), np.matmul(inv, along)
     pq = np.matmul(p, q)
     inner = (
@@ -131,7 +132,7 @@ op("cofactor_change", _cofactor_change, kind=GENERAL, whole=True, public=False, 
 
 def _slogdet(x: Any) -> tuple:
     _matrix("linalg.slogdet", x)
-    sign, logs = np.linalg.slogdet(x)
+    sign, logs = numpy_linalg.slogdet(x)
     undefined = _undefined(x, sign)
     return sign, logs if undefined is None else np.where(undefined, np.nan, logs).astype(logs.dtype, copy=False)
 

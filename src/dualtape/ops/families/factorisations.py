@@ -12,7 +12,7 @@ import numpy as np
 from ..._tensor.tensor import Tensor, new_tensor, raw
 from ...arrays.bfloat16_dtype import BFLOAT16, SINGLE, cast
 from ...arrays.kernels.basics import all_samples, eye, on_host
-from ...arrays.lazy import scipy_linalg
+from ...arrays.lazy import lapack, numpy_linalg
 from ...autograd.underived import underived
 from ...errors import warn
 from ..dispatch import FUNCTIONS
@@ -46,7 +46,7 @@ def _raise(name: str, info: Any, say: Callable[[int], str]) -> None:
 def _getrf(A: np.ndarray) -> tuple:
     if not A.size:
         return A.copy(), np.zeros(min(A.shape), np.int32), np.zeros((), _INFO)
-    factors, pivots, info = scipy_linalg.get_lapack_funcs(("getrf",), (A,))[0](A)
+    factors, pivots, info = lapack("getrf", A)(A)
     if info > 0 and np.isnan(A).any():
         # NaN is not zero, and nothing is known of what it was divided by.
         factors[:], info = np.nan, 0
@@ -277,7 +277,7 @@ def old_lu_solve(input: Any, LU_data: Any, LU_pivots: Any) -> Any:
 def _potrf(A: np.ndarray) -> tuple:
     if not A.size:
         return (np.zeros((), _INFO),)
-    factor, info = scipy_linalg.get_lapack_funcs(("potrf",), (A,))[0](A, 1)
+    factor, info = lapack("potrf", A)(A, 1)
     if not info and np.isnan(factor[-1, -1]):  # LAPACK calls NaN a success; it reaches the last element
         info = np.isnan(np.diagonal(factor)).argmax() + 1
     return (np.asarray(info, _INFO),)
@@ -394,7 +394,7 @@ def _ldl(x: Any, hermitian: bool) -> Any:
     name = "hetrf" if hermitian and x.dtype.kind == "c" else "sytrf"
 
     def factors(A: np.ndarray) -> tuple:
-        found, pivots, info = scipy_linalg.get_lapack_funcs((name,), (A,))[0](A, lower=1)
+        found, pivots, info = lapack(name, A)(A, lower=1)
         return np.tril(found), pivots.astype(np.int32), np.asarray(info, _INFO)
 
     return on_host(lambda a: _each_matrix(factors, a), x)
@@ -479,7 +479,7 @@ def _ldl_solved(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
 
     def solution(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray) -> tuple:
         _check_ldl_pivots(pivots[0], LD.shape[-1])
-        return (scipy_linalg.get_lapack_funcs((name,), (LD, B))[0](LD, pivots[0], B, lower=1)[0],)
+        return (lapack(name, LD, B)(LD, pivots[0], B, lower=1)[0],)
 
     return on_host(lambda a, p, b: _each_matrix(solution, a, p[..., None, :], b)[0], LD, pivots, B)
 
@@ -518,7 +518,7 @@ def _geqrf(x: Any) -> Any:
     _matrix("geqrf", x, square=False)
 
     def factors(a: np.ndarray) -> tuple:
-        found: Any = np.linalg.qr(a, "raw")
+        found: Any = numpy_linalg.qr(a, "raw")
         return np.ascontiguousarray(found[0].swapaxes(-1, -2)), found[1]
 
     return on_host(factors, x)

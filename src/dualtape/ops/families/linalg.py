@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kernels import blas
 from ...arrays.kernels.basics import all_samples, contiguous, eye, host, on_host
 from ...arrays.kernels.memory_order import in_columns
-from ...arrays.lazy import scipy_lapack, scipy_linalg
+from ...arrays.lazy import lapack, numpy_linalg, scipy_lapack, scipy_linalg
 from ...errors import warn
 from ..formulas import adjoint, transposed, use
 from ..linalg_error import LinAlgError
@@ -57,7 +58,7 @@ def _failed(name: str, x: Any, routine: str, say: Callable[[int], str]) -> LinAl
     """
     matrices = host(all_samples(x)).reshape(-1, *x.shape[-2:])
     for number, matrix in enumerate(matrices):
-        info = scipy_linalg.get_lapack_funcs((routine,), (matrix,))[0](matrix, *(1,) * (routine == "potrf"))[-1]
+        info = lapack(routine, matrix)(matrix, *(1,) * (routine == "potrf"))[-1]
         if info:
             batch = f"(Batch element {number}): " if x.ndim > 2 else ""
             return LinAlgError(f"{name}: {batch}{say(info)}")
@@ -100,7 +101,7 @@ def _cholesky(x: Any, upper: bool = False, name: str = "linalg.cholesky") -> Any
         warn("cholesky is deprecated in favor of linalg.cholesky: for upper=True there is its .mH")
     read = adjoint(x) if upper else x  # NumPy reads the lower triangle
     try:
-        lower = np.linalg.cholesky(read)
+        lower = numpy_linalg.cholesky(read)
     except np.linalg.LinAlgError:
         raise _failed(name, read, "potrf", _not_positive) from None
     # LAPACK calls NaN a success; it reaches the last element from every other
@@ -157,11 +158,14 @@ for _name, _node, _torch in (
 
 def _inverse(x: Any) -> Any:
     _matrix("linalg.inv", x)
-    return in_columns(_apart_from_nan(np.linalg.inv, x, lambda x: _failed("linalg.inv", x, "getrf", _singular_inverse)))
+    return in_columns(
+        _apart_from_nan(numpy_linalg.inv, x, lambda x: _failed("linalg.inv", x, "getrf", _singular_inverse))
+    )
 
 
 inverse = op("inverse", _inverse, also=("linalg.inv",), aliases={"A": "x"}, kind=GENERAL, whole=True, node="LinalgInvExBackward0",
    vjp=dict(x=lambda g, out: -np.matmul(adjoint(out), np.matmul(g, adjoint(out)))),
+   numpy_vjp=dict(x=lambda g, out: -blas.matmul(adjoint(out), blas.matmul(g, adjoint(out)))),
    jvp=dict(x=lambda t, out: -np.matmul(out, np.matmul(t, out))),
    samples=(sample(invertible(3, 3)), sample(invertible(2, 3, 3)), sample(invertible(1, 1)),
        sample(invertible(0, 3, 3)), sample(invertible(0, 0))),
@@ -188,14 +192,14 @@ def _trsm(A: np.ndarray, B: np.ndarray, upper: bool, unitriangular: bool = False
 
 def _inverse_anyway(x: Any) -> Any:
     try:
-        return np.linalg.inv(x)
+        return numpy_linalg.inv(x)
     except np.linalg.LinAlgError:
         return on_host(_inverse_by_factors, x)
 
 
 def _inverse_by_factors(x: np.ndarray) -> np.ndarray:
     out = np.empty(x.shape, x.dtype)
-    (getrf,) = scipy_linalg.get_lapack_funcs(("getrf",), (x,))
+    getrf = lapack("getrf", x)
     for k in np.ndindex(*x.shape[:-2]):
         factors, pivots, _ = getrf(x[k])
         exchanged = np.eye(x.shape[-1], dtype=x.dtype)
@@ -223,7 +227,7 @@ def _solve_systems(A: Any, B: Any) -> Any:
     if type(A) is not np.ndarray and A.shape[:-2] != B.shape[:-2]:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
         A, B = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(B, (*batch, *B.shape[-2:]))
-    return np.linalg.solve(A, B)
+    return numpy_linalg.solve(A, B)
 
 
 def _solved(A: Any, B: Any) -> Any:
@@ -291,7 +295,7 @@ def _by_factors(A: np.ndarray, B: np.ndarray, left: bool) -> np.ndarray:
     batch = np.broadcast_shapes(A.shape[:-2], side.shape[:-2])
     A, side = np.broadcast_to(A, (*batch, *A.shape[-2:])), np.broadcast_to(side, (*batch, *side.shape[-2:]))
     out = np.empty(side.shape, side.dtype)
-    getrf, getrs = scipy_linalg.get_lapack_funcs(("getrf", "getrs"), (A, side))
+    getrf, getrs = lapack("getrf", A, side), lapack("getrs", A, side)
     for k in np.ndindex(*batch):
         factors, pivots, info = getrf(A[k] if left else A[k].T)  # what the forward had
         if info:

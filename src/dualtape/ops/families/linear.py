@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.kernels import blas
 from ..dispatch import FUNCTIONS
 from ..samples import real, sample
 from ..table import CONTRACTION, GENERAL, composite, op
@@ -27,7 +28,7 @@ def _fits(x: Any, weight: Any) -> None:
 
 def _linear(x: Any, weight: Any) -> Any:
     _fits(x, weight)
-    return np.dot(x, weight.T)
+    return blas.dot(x, weight.T)
 
 
 def _affine(bias: Any, x: Any, weight: Any) -> Any:
@@ -36,7 +37,7 @@ def _affine(bias: Any, x: Any, weight: Any) -> Any:
         raise RuntimeError(
             f"linear: expected a bias of one dimension and {x.dtype}, got {list(bias.shape)} of {bias.dtype}"
         )
-    out = np.dot(x, weight.T)
+    out = blas.dot(x, weight.T)
     out += bias
     return out
 
@@ -44,13 +45,13 @@ def _affine(bias: Any, x: Any, weight: Any) -> Any:
 _linear_op = op("linear_product", _linear, kind=CONTRACTION, public=False, method=False, node="MmBackward0",
     torch_name="-",
    vjp=dict(x=lambda g, weight: np.dot(g, weight.conj()), weight=lambda g, x: np.dot(g.T, x.conj())),
-   numpy_vjp=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
+   numpy_vjp=dict(x=lambda g, weight: blas.dot(g, weight.conj()), weight=lambda g, x: blas.dot(g.T, x.conj())),
    jvp=dict(x=lambda t, weight: np.dot(t, weight.T), weight=lambda t, x: np.dot(x, t.T)),
    samples=(sample(real(3, 4), real(2, 4)),), doc="x @ weight.T")  # fmt: skip
 _affine_op = op("linear_affine", _affine, kind=GENERAL, public=False, method=False, node="AddmmBackward0",
     torch_name="-",
    vjp=dict(bias=lambda g: g, x=lambda g, weight: np.dot(g, weight.conj()), weight=lambda g, x: np.dot(g.T, x.conj())),
-   numpy_vjp=dict(x=lambda g, weight: g.dot(weight.conj()), weight=lambda g, x: g.T.dot(x.conj())),
+   numpy_vjp=dict(x=lambda g, weight: blas.dot(g, weight.conj()), weight=lambda g, x: blas.dot(g.T, x.conj())),
    jvp=dict(bias=lambda t, out: np.broadcast_to(t, out.shape), x=lambda t, weight: np.dot(t, weight.T), weight=lambda t,
        x: np.dot(x, t.T)),
    samples=(sample(real(2), real(3, 4), real(2, 4)),), doc="x @ weight.T + bias")  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.kernels.basics import all_samples, asarray_like, full_like_shape, on_host
 from ...arrays.kernels.memory_order import in_columns
+from ...arrays.lazy import numpy_linalg
 from ...errors import warn
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, normal_dim
@@ -34,7 +35,7 @@ def _eig(x: Any) -> Any:
     def found(a: np.ndarray) -> tuple:
         if not np.isfinite(a).all():
             raise LinAlgError("linalg.eig: input tensor should not contain infs or NaNs.")
-        return tuple(part.astype(dtype, copy=False) for part in np.linalg.eig(a))
+        return tuple(part.astype(dtype, copy=False) for part in numpy_linalg.eig(a))
 
     values, vectors = on_host(found, x)
     return values, in_columns(vectors)
@@ -50,7 +51,7 @@ def _eig_gradient(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eig
     lengths = _diagonal(along).real
     lengths = lengths.reshape((*lengths.shape[:-1], 1, lengths.shape[-1]))
     inner = _over(along - np.matmul(v_h, eigenvectors) * lengths, _gaps(eigenvalues).conj())
-    return np.linalg.solve(v_h, np.matmul(inner + _on_diagonal(g_eigenvalues), v_h))
+    return numpy_linalg.solve(v_h, np.matmul(inner + _on_diagonal(g_eigenvalues), v_h))
 
 
 # the vectors' phases are LAPACK's choice, so only what does not depend on them can be compared

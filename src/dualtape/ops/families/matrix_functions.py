@@ -13,7 +13,7 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, wrap
 from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import all_samples, asarray_like, eye, on_host
-from ...arrays.lazy import scipy_linalg
+from ...arrays.lazy import numpy_linalg, scipy_linalg
 from ..formulas import adjoint, transposed, use
 from ..samples import edge, invertible, ours, real, sample, spd
 from ..table import GENERAL, TABLE, _result_type, composite, op
@@ -31,8 +31,8 @@ def _pinv(x: Any, rcond: Any = None, hermitian: bool = False) -> Any:
         if hasattr(limit, "dtype"):  # one for each matrix
             return _pinv_by_values(x, limit, hermitian)
         if hermitian:  # which CuPy does not have
-            return on_host(lambda a: np.linalg.pinv(a, limit, True), x)
-        return np.linalg.pinv(x, limit)
+            return on_host(lambda a: numpy_linalg.pinv(a, limit, True), x)
+        return numpy_linalg.pinv(x, limit)
     except np.linalg.LinAlgError:
         raise _not_converged("linalg.pinv", x) from None
 
@@ -41,7 +41,7 @@ def _pinv_by_values(x: Any, limit: Any, hermitian: bool) -> Any:
     """Return the pseudo-inverse by singular values, of which those up to ``limit`` times the largest count as zero."""
     if hermitian:  # of which the lower triangle counts
         x = np.tril(x) + adjoint(np.tril(x, -1))
-    u, values, vh = np.linalg.svd(x, full_matrices=False)
+    u, values, vh = numpy_linalg.svd(x, full_matrices=False)
     large = values > limit[..., None] * values[..., :1]
     inverses = np.where(large, 1 / np.where(large, values, 1), 0)
     return np.matmul(adjoint(vh) * inverses[..., None, :], adjoint(u))
@@ -98,7 +98,7 @@ def pinv(
     if atol is not None:
         array = input._array
         with np.errstate(all="ignore"):
-            largest = np.linalg.svd(array, compute_uv=False)[..., 0] if array.size else np.ones(array.shape[:-2])
+            largest = numpy_linalg.svd(array, compute_uv=False)[..., 0] if array.size else np.ones(array.shape[:-2])
         if relative is None:
             relative = 0.0 if atol > 0 else max(array.shape[-2:]) * float(np.finfo(array.dtype).eps)
         relative = np.maximum(relative, atol / np.where(largest == 0, 1, largest))
@@ -208,7 +208,7 @@ def lstsq(input: Any, b: Any, rcond: float | None = None, *, driver: str | None 
     if driver != "gelsy" and rows > columns and (all_samples(rank) == columns).all():
         residuals = ((matmul(input, solution) - b).abs() ** 2).sum(-2)
     if driver in ("gelsd", "gelss"):
-        values = new_tensor(on_host(lambda a: np.linalg.svd(a, compute_uv=False), input._array))
+        values = new_tensor(on_host(lambda a: numpy_linalg.svd(a, compute_uv=False), input._array))
     return _LeastSquares(
         (
             solution,

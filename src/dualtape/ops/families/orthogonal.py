@@ -14,6 +14,7 @@ from ..._tensor.tensor import new_tensor
 from ...arrays import zeros
 from ...arrays.kernels.basics import all_samples
 from ...arrays.kernels.memory_order import in_columns
+from ...arrays.lazy import numpy_linalg
 from ...autograd.underived import underived
 from ..dispatch import FUNCTIONS
 from ..formulas import adjoint, use
@@ -37,7 +38,7 @@ def _eigh(x: Any, UPLO: str = "L") -> tuple:
     _matrix("linalg.eigh", x)
     if UPLO not in ("L", "U"):
         raise RuntimeError(f"linalg.eigh: expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    values, vectors = np.linalg.eigh(x, "L" if UPLO == "L" else "U")
+    values, vectors = numpy_linalg.eigh(x, "L" if UPLO == "L" else "U")
     return values, in_columns(vectors)
 
 
@@ -96,7 +97,7 @@ def _not_converged(name: str, x: Any) -> LinAlgError:
 def _svd(x: Any, full_matrices: bool = True) -> tuple:
     _matrix("linalg.svd", x, square=False)
     try:
-        left, values, right = np.linalg.svd(x, full_matrices)
+        left, values, right = numpy_linalg.svd(x, full_matrices)
         return in_columns(left), values, in_columns(right)
     except np.linalg.LinAlgError:
         raise _not_converged("linalg.svd", x) from None
@@ -180,7 +181,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
 
 def _qr(x: Any) -> tuple:
     _matrix("linalg.qr", x, square=False)
-    q, r = np.linalg.qr(x)
+    q, r = numpy_linalg.qr(x)
     return in_columns(q), in_columns(r)
 
 
@@ -205,7 +206,7 @@ _qr_op = op("qr_tall", _qr, kind=GENERAL, whole=True, public=False, method=False
 
 def _right_factor(x: Any) -> Any:
     _matrix("linalg.qr", x, square=False)
-    return in_columns(np.linalg.qr(x, "r"))
+    return in_columns(numpy_linalg.qr(x, "r"))
 
 
 def _right_gradient(g: Any, x: Any) -> Any:
@@ -217,7 +218,7 @@ _right_factor_op = op("qr_right", _right_factor, kind=GENERAL, whole=True, publi
    torch_name="-", vjp=dict(x=_right_gradient),
    samples=(sample(invertible(3, 3)), sample(real(4, 2)), sample(real(2, 3, 2))),
    doc="R of a matrix with no more columns than rows.")  # fmt: skip
-_qr_complete = op("qr_complete", lambda x: tuple(np.linalg.qr(x, "complete")), kind=GENERAL, whole=True, public=False,
+_qr_complete = op("qr_complete", lambda x: tuple(numpy_linalg.qr(x, "complete")), kind=GENERAL, whole=True, public=False,
    method=False, outputs=("Q", "R"), constants=("x",), torch_name="-", samples=(edge(real(3, 2)),),
    doc="The complete QR, without a derivative.")  # fmt: skip
 

@@ -14,6 +14,8 @@ import numpy as np
 from ... import errors
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays import as_array, is_array
+from ...arrays.kernels import blas
+from ...arrays.kernels.blas import FEW
 from ..dispatch import written_out
 from ..formulas import adjoint, times, times_checked, use
 from ..samples import real, sample
@@ -58,17 +60,19 @@ def _mm(x: Any, mat2: Any) -> Any:
             f"mm: mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} and"
             f" {mat2.shape[0]}x{mat2.shape[1]}): the columns of one must be the rows of the other"
         )
-    return np.dot(x, mat2)
+    return blas.dot(x, mat2)
 
 
 def _mm_arrays(x: Any, mat2: Any) -> Any:
     if x.ndim != 2 or mat2.ndim != 2:
         raise ValueError  # the other one says what is wrong
+    if x.size >= FEW or mat2.size >= FEW:
+        return blas.dot(x, mat2)
     return x.dot(mat2)
 
 
 mm = op("mm", _mm, kind=CONTRACTION, jvp=BILINEAR,
-   numpy_forward=_mm_arrays, numpy_vjp=dict(x=lambda g, mat2: g.dot(mat2.T.conj()), mat2=lambda g, x: x.T.conj().dot(g)),
+   numpy_forward=_mm_arrays, numpy_vjp=dict(x=lambda g, mat2: blas.dot(g, mat2.T.conj()), mat2=lambda g, x: blas.dot(x.T.conj(), g)),
    vjp=dict(x=lambda g, mat2: np.dot(g, mat2.T.conj()), mat2=lambda g, x: np.dot(x.T.conj(), g)),
    samples=(sample(real(3, 4), real(4, 2)), sample(real(3, 4, layout="F"), real(4, 2, layout="strided")),
        sample(real(0, 3), real(3, 2)),
@@ -85,7 +89,7 @@ def _mv(x: Any, vec: Any) -> Any:
     _checked("mv", x, vec, (2, 1))
     if x.shape[1] != vec.shape[0]:
         raise mismatch("mv", "size mismatch: the matrix must have as many columns as the vector has entries", x, vec)
-    return np.dot(x, vec)
+    return blas.dot(x, vec)
 
 
 mv = op("mv", _mv, kind=CONTRACTION, jvp=BILINEAR,
@@ -103,7 +107,7 @@ def _dot(x: Any, tensor: Any) -> Any:
     _checked("dot", x, tensor, (1, 1))
     if x.shape != tensor.shape:
         raise mismatch("dot", "inconsistent tensor size, expected vectors of the same length", x, tensor)
-    return np.dot(x, tensor)
+    return blas.dot(x, tensor)
 
 
 dot = op("dot", _dot, kind=CONTRACTION, jvp=BILINEAR,
@@ -121,7 +125,7 @@ def _vdot(x: Any, y: Any) -> Any:
     _checked("vdot", x, y, (1, 1))
     if x.shape != y.shape:
         raise mismatch("vdot", "inconsistent tensor size, expected vectors of the same length", x, y)
-    return np.dot(x.conj(), y)
+    return blas.dot(x.conj(), y)
 
 
 op("vdot", _vdot, kind=CONTRACTION, node="VdotBackward0",
@@ -140,11 +144,12 @@ def _bmm(x: Any, mat2: Any) -> Any:
     _checked("bmm", x, mat2, (3, 3))
     if x.shape[0] != mat2.shape[0] or x.shape[2] != mat2.shape[1]:
         raise mismatch("bmm", "expected batches of the same size whose matrices can be multiplied", x, mat2)
-    return np.matmul(x, mat2)
+    return blas.matmul(x, mat2)
 
 
 bmm = op("bmm", _bmm, kind=CONTRACTION, jvp=BILINEAR,
    vjp=dict(x=lambda g, mat2: np.matmul(g, adjoint(mat2)), mat2=lambda g, x: np.matmul(adjoint(x), g)),
+   numpy_vjp=dict(x=lambda g, mat2: blas.matmul(g, adjoint(mat2)), mat2=lambda g, x: blas.matmul(adjoint(x), g)),
    samples=(sample(real(2, 3, 4), real(2, 4, 2)), sample(real(0, 3, 4), real(0, 4, 2)),
        sample(real(2, 3, 4, layout="F"), real(2, 4, 1))),
    doc="""The products of two batches of matrices.
@@ -161,8 +166,9 @@ def _batched(x: Any, y: Any) -> Any:
         raise mismatch("matmul", "expected the last dimension of the first to be the last but one of the second", x, y)
     # One product of a tall matrix, where NumPy would compute one for each matrix of the batch.
     if y.ndim == 2:
-        return np.dot(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1]) if y.size else np.matmul(x, y)
-    return np.matmul(x, y)
+        flat = x.reshape(-1, x.shape[-1])
+        return blas.dot(flat, y).reshape(*x.shape[:-1], y.shape[-1]) if y.size else np.matmul(x, y)
+    return blas.matmul(x, y)
 
 
 def _batched_right(g: Any, x: Any, y_shape: tuple) -> Any:
@@ -171,9 +177,16 @@ def _batched_right(g: Any, x: Any, y_shape: tuple) -> Any:
     return np.matmul(adjoint(x), g)
 
 
+def _batched_right_arrays(g: Any, x: Any, y_shape: tuple) -> Any:
+    if len(y_shape) == 2 and prod(x.shape) and prod(y_shape):
+        return blas.dot(x.reshape(-1, y_shape[0]).T.conj(), g.reshape(-1, y_shape[1]))
+    return blas.matmul(adjoint(x), g)
+
+
 _batched_matmul = op("matmul_batched", _batched, kind=GENERAL, jvp=BILINEAR, public=False, method=False,
     node="BmmBackward0", torch_name="matmul",
    vjp=dict(x=lambda g, y: np.matmul(g, adjoint(y)), y=_batched_right),
+   numpy_vjp=dict(x=lambda g, y: blas.matmul(g, adjoint(y)), y=_batched_right_arrays),
    samples=(sample(real(2, 3, 4), real(2, 4, 2)), sample(real(2, 3, 4), real(4, 2)), sample(real(3, 4), real(2, 4, 2)),
             sample(real(3, 1, 2, 4), real(2, 4, 2)), sample(real(2, 0, 4), real(4, 3)),
             sample(real(2, 3, 0), real(0, 2))),
@@ -269,6 +282,8 @@ def _plus(name: str, x: Any, product: Any, beta: Any, alpha: Any) -> Any:
 op("addmm", lambda x, mat1, mat2, beta=1, alpha=1: _plus("addmm", x, _mm(mat1, mat2), beta, alpha), kind=GENERAL, keywords=("beta", "alpha"),
    vjp=dict(x=lambda g, beta: _turned(beta, g), mat1=lambda g, mat2, alpha: _turned(alpha, np.dot(g, mat2.T.conj())),
             mat2=lambda g, mat1, alpha: _turned(alpha, np.dot(mat1.T.conj(), g))),
+   numpy_vjp=dict(mat1=lambda g, mat2, alpha: _turned(alpha, blas.dot(g, mat2.T.conj())),
+            mat2=lambda g, mat1, alpha: _turned(alpha, blas.dot(mat1.T.conj(), g))),
    jvp=dict(x=lambda t, beta, out: np.broadcast_to(times(beta, t), out.shape), mat1=lambda t, mat2,
        alpha: times(alpha, np.dot(t, mat2)),
             mat2=lambda t, mat1, alpha: times(alpha, np.dot(mat1, t))),
@@ -301,6 +316,8 @@ op("baddbmm", lambda x, batch1, batch2, beta=1, alpha=1: _plus("baddbmm", x, _bm
    vjp=dict(x=lambda g, beta: _turned(beta, g), batch1=lambda g, batch2,
        alpha: _turned(alpha, np.matmul(g, adjoint(batch2))),
             batch2=lambda g, batch1, alpha: _turned(alpha, np.matmul(adjoint(batch1), g))),
+   numpy_vjp=dict(batch1=lambda g, batch2, alpha: _turned(alpha, blas.matmul(g, adjoint(batch2))),
+            batch2=lambda g, batch1, alpha: _turned(alpha, blas.matmul(adjoint(batch1), g))),
    jvp=dict(x=lambda t, beta, out: np.broadcast_to(times(beta, t), out.shape), batch1=lambda t, batch2,
        alpha: times(alpha, np.matmul(t, batch2)),
             batch2=lambda t, batch1, alpha: times(alpha, np.matmul(batch1, t))),
