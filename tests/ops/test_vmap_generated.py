@@ -285,3 +285,71 @@ def test_what_reads_values_says_so() -> None:
     x = dt.ones(3, 2)
     with pytest.raises(NotBatchable, match="data-dependent control flow"):
         vmap(lambda a: dt.allclose(a, a))(x)
+
+
+# Ops that run once for each sample if all of their arguments are batched, and why.
+SAMPLE_BY_SAMPLE = {
+    "bincount": "how many bins there are is a value of the sample",
+    "ctc_loss": "the recursion is over targets of different lengths",
+    "embedding_renorm_": "rows are written in the order of the indices",
+    "histc": "the bins of a sample depend on its values",
+    "histogram": "the bins of a sample depend on its values",
+    "histogramdd": "the bins of a sample depend on its values",
+    "inverse_anyway": "LAPACK's routine takes one matrix",
+    "masked_scatter": "which entry goes where is a value of the sample",
+    "median_all": "of empty samples alone",
+    "nanmedian_all": "of empty samples alone",
+    "nn_embedding_bag": "the bags of a sample have lengths of their own",
+    "nonzero_static": "which entries are not zero is a value of the sample",
+    "one_hot": "without a number of classes alone",
+    "repeat_interleave": "how often an entry is repeated is a value of the sample",
+    "searchsorted": "NumPy's function takes one sequence",
+    "segment_reduce": "the segments of a sample have lengths of their own",
+}
+
+
+def test_ops_that_run_sample_by_sample_are_listed_with_their_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dualtape.arrays.batched.array._warned", set())  # each is warned of once
+    slow = set()
+    for _, row, sample in CASES:
+        args, kwargs, columns = variants(sample, np.float64, 2, True)
+        if not columns:
+            continue
+        function = as_function(row, args, kwargs, columns)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            try:
+                vmap(function)(*[dt.from_numpy(np.stack(column)) for column in columns])
+            except Exception:  # of what batches refuse there are tests of their own
+                continue
+        if any("performance drop" in str(warning.message) for warning in found):
+            slow.add(row.name)
+    assert slow == set(SAMPLE_BY_SAMPLE)
+
+
+def test_a_classifiers_gradients_of_each_sample_have_rules_for_batches() -> None:
+    rng = np.random.default_rng(0)
+    logits, targets = dt.from_numpy(rng.standard_normal((6, 4, 3))), dt.from_numpy(rng.integers(0, 3, (6, 4)))
+    weight = dt.tensor([0.5, 1.0, 2.0], dtype=dt.float64)
+    for options in ({}, {"weight": weight}, {"ignore_index": 1}, {"reduction": "sum"}, {"label_smoothing": 0.1}):
+        loss = partial(dt.nn.functional.cross_entropy, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            gradients, values = vmap(dt.func.grad_and_value(loss))(logits, targets)
+            squares = vmap(dt.func.grad(lambda x, t, f=loss: dt.func.grad(f)(x, t).square().sum()))(logits, targets)
+        for k in range(6):
+            gradient, value = dt.func.grad_and_value(loss)(logits[k], targets[k])
+            assert dt.allclose(values[k], value) and dt.allclose(gradients[k], gradient)
+            expected = dt.func.grad(lambda x, t, f=loss: dt.func.grad(f)(x, t).square().sum())(logits[k], targets[k])
+            assert dt.allclose(squares[k], expected)
+
+
+def test_a_sample_whose_targets_are_all_ignored_has_no_mean() -> None:
+    logits = dt.zeros(2, 2, 3)
+    losses = vmap(dt.nn.functional.cross_entropy)(logits, dt.tensor([[-100, -100], [0, -100]]))
+    assert losses[0].isnan() and not losses[1].isnan()
+
+
+def test_a_batched_target_out_of_range_is_refused() -> None:
+    with pytest.raises(IndexError, match="Target 3 is out of bounds for 3 classes"):
+        vmap(dt.nn.functional.cross_entropy)(dt.zeros(2, 2, 3), dt.tensor([[0, 1], [2, 3]]))

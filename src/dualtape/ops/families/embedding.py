@@ -176,9 +176,11 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError(f"one_hot is only applicable to index tensor of type int64, got {indices.dtype}")
     if not indices.size and num_classes <= 0:
         raise RuntimeError("one_hot: can not infer total number of classes from empty tensor; pass num_classes")
-    if indices.size and indices.min() < 0:
+    every = all_samples(indices)
+    if indices.size and every.min() < 0:
         raise RuntimeError("one_hot: class values must be non-negative.")
-    most = int(indices.max()) if indices.size else -1
+    # Without a number of classes each sample of a batch has its own: a batch refuses to tell its largest entry.
+    most = int((indices if num_classes == -1 else every).max()) if indices.size else -1
     classes = most + 1 if num_classes == -1 else num_classes
     if most >= classes:
         raise RuntimeError(

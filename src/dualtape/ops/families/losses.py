@@ -302,9 +302,10 @@ def _chosen(
         )
     keep = target != ignore_index
     classes = np.where(keep, target, 0)
-    wrong = (classes < 0) | (classes >= x_shape[axis])
+    every = all_samples(classes)
+    wrong = (every < 0) | (every >= x_shape[axis])
     if wrong.any():
-        raise IndexError(f"{name}: Target {classes[wrong].flat[0]} is out of bounds for {x_shape[axis]} classes.")
+        raise IndexError(f"{name}: Target {every[wrong].flat[0]} is out of bounds for {x_shape[axis]} classes.")
     counts = cast(keep if weight is None else np.where(keep, weight[classes], 0), dtype)
     if reduction == "mean":
         counts = counts / add_reduce(counts, axis=None)
@@ -326,7 +327,8 @@ def _usual(shape: tuple, target: Any, weight: Any, ignore_index: int, reduction:
         return False
     if type(target) is np.ndarray and target.dtype is _long:  # as unsigned numbers, negative ones are the largest
         return 0 <= target.item(target.view(_unsigned).argmax()) < shape[1]
-    return 0 <= target.min() and target.max() < shape[1]
+    every = all_samples(target)
+    return 0 <= every.min() and every.max() < shape[1]
 
 
 _long, _unsigned = np.dtype(np.int64), np.dtype(np.uint64)
@@ -343,22 +345,28 @@ def _nll(x: Any, target: Any, weight: Any = None, ignore_index: int = -100, redu
     places, keep, counts, axis = _chosen("nll_loss", x.shape, target, weight, ignore_index, reduction, x.dtype)
     picked = np.take_along_axis(x, places, axis).reshape(keep.shape)
     losses = np.where(keep, -picked * counts, 0).astype(x.dtype, copy=False)
-    return (
-        losses
-        if reduction == "none"
-        else add_reduce(losses, axis=None)
-        if keep.any() or reduction == "sum"
-        else full_like_shape((), np.nan, x.dtype, x)
-    )
+    if reduction == "none":
+        return losses
+    total = add_reduce(losses, axis=None)
+    if reduction == "sum":
+        return total
+    return np.where(np.any(keep), total, full_like_shape((), np.nan, x.dtype, x))
+
+
+def _zeros_of_both(shape: tuple, x: Any, target: Any) -> Any:
+    """Return zeros in the dtype of ``x`` that are batched if either of the two is."""
+    if type(x) is np.ndarray is type(target):
+        return np.zeros(shape, x.dtype)
+    return zeros(shape, x.dtype, x.reshape(-1)[:0].sum() + target.reshape(-1)[:0].sum())
 
 
 def _nll_spread(x: Any, target: Any, shape: tuple, weight: Any, ignore_index: int, reduction: str) -> Any:
     if _usual(shape, target, weight, ignore_index, reduction):
-        out = zeros(shape, x.dtype, x)
+        out = _zeros_of_both(shape, x, target)
         out[arange_like(target.size, target), target] = -x / (target.size if reduction == "mean" else 1)
         return out
     places, keep, counts, axis = _chosen("nll_loss", shape, target, weight, ignore_index, reduction, x.dtype)
-    out = zeros(shape, x.dtype, x)
+    out = _zeros_of_both(shape, x, keep)
     np.put_along_axis(
         out, places, np.expand_dims(np.where(keep, -counts * x, 0), axis).astype(x.dtype, copy=False), axis
     )

@@ -165,9 +165,8 @@ def _batched(x: Any, y: Any) -> Any:
     if x.shape[-1] != y.shape[-2]:
         raise mismatch("matmul", "expected the last dimension of the first to be the last but one of the second", x, y)
     # One product of a tall matrix, where NumPy would compute one for each matrix of the batch.
-    if y.ndim == 2:
-        flat = x.reshape(-1, x.shape[-1])
-        return blas.dot(flat, y).reshape(*x.shape[:-1], y.shape[-1]) if y.size else np.matmul(x, y)
+    if y.ndim == 2 and y.size:
+        return blas.dot(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
     return blas.matmul(x, y)
 
 

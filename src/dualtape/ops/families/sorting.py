@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
-from ...arrays import zeros
+from ...arrays import Batched, zeros
 from ...arrays.kernels.basics import (
     FEW,
     add_reduce,
@@ -235,7 +235,9 @@ def _middle_all(name: str, x: Any) -> Any:
     if x.dtype.kind == "b":
         raise NotImplementedError(f"{name}: not implemented for bool; convert the tensor with .to(dualtape.uint8)")
     flat = x.reshape(-1)
-    if x.dtype.kind == "f" and (not flat.size or np.isnan(all_samples(flat)).any()):
+    if type(x) is Batched and flat.size:
+        return _middle(name, flat, 0, False)[0]
+    if x.dtype.kind == "f" and (not flat.size or np.isnan(flat).any()):
         numbers = flat[~np.isnan(flat)]
         if numbers.size == 0 or (name == "median" and numbers.size < flat.size):
             return full_like_shape((), np.nan, x.dtype, x)
