@@ -11,6 +11,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from types import FrameType
 from typing import Any
 
 __all__ = ["ArgumentError", "DeclarationError", "FinalError", "IndexOutOfBounds"]
@@ -364,11 +366,90 @@ def formula_shape(node: str, i: int, got: tuple, expected: tuple) -> RuntimeErro
 
 
 def needs_detach() -> RuntimeError:
+    """Return the error of a tensor that requires grad where an array is wanted; where a function of NumPy's or SciPy's
+    wants it, the error names what to call in its place.
+    """
+    called, instead = _caller_of_arrays(sys._getframe(1))
+    if called:
+        return RuntimeError(
+            f"{called} makes arrays of its arguments, which carry no history (Can't call numpy() on Tensor that"
+            f" requires grad): {instead}"
+        )
     return RuntimeError(
         "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (The array would not"
         " carry the history: where it is wanted, dualtape.numpy and dualtape.scipy have functions that take tensors"
         " where NumPy's and SciPy's make arrays of them.)"
     )
+
+
+# What to use for functions of NumPy's that call back.
+_CALLING_BACK = {
+    "vectorize": "use dualtape.vmap(function), or functions of NumPy's, which take whole tensors",
+    "apply_along_axis": "use dualtape.vmap(function, in_dims=...)",
+    "fromiter": "use dualtape.stack(list(values))",
+    "piecewise": "use dualtape.where(condition, x, y)",
+}
+
+
+def _caller_of_arrays(frame: FrameType | None) -> tuple[str, str]:
+    """Return the name of the function of NumPy's or SciPy's that was called last from outside of them, and what to use
+    instead; two empty strings if there is none.
+    """
+    while frame is not None and _top(frame) == "dualtape":
+        frame = frame.f_back
+    inside: list[FrameType] = []
+    while frame is not None and _top(frame) in ("scipy", "numpy", "dualtape"):
+        inside.append(frame)
+        frame = frame.f_back
+    names: list[str] = []
+    for found in reversed(inside):
+        parts, name = found.f_globals.get("__name__", "").split("."), _called_name(found)
+        if parts[0] == "numpy" and name in _CALLING_BACK:
+            return f"numpy.{name}", _CALLING_BACK[name]
+        if parts[0] == "scipy" and len(parts) > 1:
+            names.append(f"scipy.{parts[1]}.{name}")
+    for name in names:
+        if _exists(f"dualtape.{name}"):
+            return name, f"use dualtape.{name}, which takes tensors"
+    for name in names:
+        module, _, member = name.rpartition(".")
+        if hasattr(sys.modules.get(module), member):
+            return name, "there is no version of it that takes tensors (docs/numpy.md says what there is)"
+    return "", ""
+
+
+def _called_name(frame: FrameType) -> str:
+    """Return the name by which users know the function of a frame: of a distribution's method with the distribution's
+    name, of a wrapper that of what it wraps, of a constructor that of its class.
+    """
+    name, inside = frame.f_code.co_name, frame.f_locals
+    owner = inside.get("self")
+    if name.endswith("wrapper"):
+        wrapped = inside.get("func") or inside.get("f") or inside.get("fun")
+        return getattr(wrapped, "__name__", name)
+    if owner is None:
+        return name
+    if name.startswith("__"):
+        return type(owner).__name__
+    return f"{owner.name}.{name}" if isinstance(getattr(owner, "name", None), str) else name
+
+
+def _top(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def _exists(path: str) -> bool:
+    """Return whether there is a function of ours of that name."""
+    package, scipy, part, *members = path.split(".")
+    try:
+        found: Any = import_module(f"{package}.{scipy}.{part}")
+    except ImportError:
+        return False
+    if members[0] not in getattr(found, "__all__", ()):
+        return False
+    for member in members:
+        found = getattr(found, member, None)
+    return found is not None
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

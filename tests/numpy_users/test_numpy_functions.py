@@ -412,3 +412,10 @@ def test_entries_run_in_vmap_and_forward_mode(call: str) -> None:
     np.testing.assert_allclose(dt.func.vmap(f)(x), np.stack([f(row) for row in x]))
     tangent = dt.func.jvp(f, (x[0],), (np.array([0.3, 0.1, -1.0]),))[1]
     np.testing.assert_allclose(tangent, np.asarray(dt.func.jacrev(f)(x[0])) @ [0.3, 0.1, -1.0], atol=1e-12)
+
+
+def test_numpys_cholesky_gives_no_warning_of_pytorchs() -> None:
+    matrix = (dt.eye(2) * 4).requires_grad_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.linalg.cholesky(matrix).tolist() == [[2.0, 0.0], [0.0, 2.0]]

@@ -364,3 +364,40 @@ def test_least_squares_refuses_what_has_no_derivative_and_is_scipys_without_tens
     with pytest.raises(RuntimeError, match="did not converge"):
         found.x.sum().backward()
     assert isinstance(solve(lambda x: x - 1, [0.0]).x, np.ndarray)
+
+
+# --- functions of SciPy's own --------------------------------------------------------------------------
+
+
+def test_scipys_own_functions_name_the_function_that_takes_tensors() -> None:
+    import scipy.linalg
+    import scipy.optimize
+    import scipy.special
+    import scipy.stats
+
+    x = dt.tensor([1.0, 2.0], dtype=dt.float64, requires_grad=True)
+    matrix = dt.eye(2, dtype=dt.float64).mul(2).requires_grad_()
+    calls = {
+        "scipy.special.logsumexp": lambda: scipy.special.logsumexp(x),
+        "scipy.linalg.expm": lambda: scipy.linalg.expm(matrix),
+        "scipy.stats.norm.logpdf": lambda: scipy.stats.norm.logpdf(x),
+        "scipy.optimize.minimize": lambda: scipy.optimize.minimize(lambda z: (z**2).sum(), x),
+    }
+    for name, call in calls.items():
+        with pytest.raises(
+            RuntimeError, match=f"{name} makes arrays .*use dualtape.{name}, which takes tensors"
+        ) as info:
+            call()
+        assert "detach" not in str(info.value)
+
+
+def test_functions_of_numpys_that_call_back_say_what_to_use() -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="numpy.vectorize makes arrays of its arguments.*use dualtape.vmap"):
+        np.vectorize(lambda a: a * a)(x)
+
+
+def test_arrays_that_users_make_themselves_keep_pytorchs_words() -> None:
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(RuntimeError, match="Can't call numpy.*requires grad. Use tensor.detach"):
+        np.array(x)

@@ -461,4 +461,4 @@ _same(np.linalg.solve, "linalg.solve")
 
 @entry(np.linalg.cholesky)
 def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    return FUNCTIONS["cholesky"](a, upper)
+    return FUNCTIONS["linalg_cholesky"](a, upper=upper)
