@@ -461,4 +461,4 @@ _same(np.linalg.solve, "linalg.solve")
 
 @entry(np.linalg.cholesky)
 def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    return FUNCTIONS["linalg_cholesky"](a, upper=upper)
+    return op("linalg.cholesky")(a, upper=upper)
