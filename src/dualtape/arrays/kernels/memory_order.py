@@ -34,9 +34,12 @@ def reduces_in_rows(forward: Callable) -> Callable:
     @wraps(forward)  # whose parameters the op table reads
     def ordered(*args: Any) -> Any:
         result = forward(*args)
-        if type(result) is tuple:
-            return tuple([_ordered(each) for each in result])
-        return _ordered(result)
+        if type(result) is not tuple:
+            return _ordered(result)
+        for each in result:
+            if type(each) is not np.ndarray or not each.flags.c_contiguous:
+                return tuple([_ordered(each) for each in result])
+        return result
 
     return ordered
 
