@@ -24,6 +24,7 @@ POINTS = 400 if DEEP else 50
 FUNCTIONS: list[tuple[str, Callable, tuple[float, float]]] = [
     ("lgamma", m.loggamma, (0.05, 60)),
     ("lgamma", m.loggamma, (0.9, 1.1)),
+    ("lgamma", m.loggamma, (1.05, 1.95)),
     ("lgamma", m.loggamma, (1.9, 2.1)),
     ("digamma", m.digamma, (0.05, 60)),
     ("erf", m.erf, (-6, 6)),

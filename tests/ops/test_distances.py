@@ -77,3 +77,13 @@ def test_counts_have_no_gradient_and_edges_have_that_of_the_data() -> None:
     assert dt.autograd.grad(edges[1], x)[0].tolist() == [0.5, 0.5, 0.0]
     with pytest.raises(RuntimeError, match="'weight'"):
         dt.histogram(dt.ones(3), 2, weight=x)
+
+
+@needs_torch
+@pytest.mark.parametrize("numbers", ["[1.0, -2.0, 7.0]", "[nan, 1.0, 1.0]", "[inf, 1.0, -inf]"])
+def test_counts_of_entries_that_differ_have_a_gradient_of_zero(numbers: str) -> None:
+    same(
+        f"x = torch.tensor({numbers}, requires_grad=True)[:, None]\nx.retain_grad()\n"
+        "torch.cdist(x, x, 0).sum().backward()\nfirst = x.grad\nx.grad = None\n"
+        "torch.pdist(x, 0).sum().backward()\ntorch.cdist(x, x + 1, 0), torch.pdist(x, 0), first, x.grad"
+    )

@@ -227,3 +227,54 @@ def test_what_has_no_derivative_refuses_tangents_too(name: str) -> None:
     assert issubclass(outcome(forward, dt), (NotImplementedError, RuntimeError))
     assert issubclass(outcome(forward, torch), (NotImplementedError, RuntimeError))
     assert not isinstance(outcome(lambda: UNDERIVED[name](dt, dt.eye(2) + 1)), type)
+
+
+NAN_IN_FACTORS: dict[str, Any] = {
+    "inv": lambda m, A: m.linalg.inv(A),
+    "inv_ex": lambda m, A: m.linalg.inv_ex(A).inverse,
+    "solve": lambda m, A: m.linalg.solve(A, m.ones(2, A.shape[-1], 7, dtype=A.dtype)),
+    "solve from the right": lambda m, A: m.linalg.solve(A, m.ones(2, 7, A.shape[-1], dtype=A.dtype), left=False),
+    "lu": lambda m, A: m.linalg.lu(A)[1:],
+    "lu_factor": lambda m, A: m.linalg.lu_factor(A).LU,
+    "slogdet": lambda m, A: tuple(m.linalg.slogdet(A)),
+    "det": lambda m, A: m.linalg.det(A),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", NAN_IN_FACTORS)
+def test_nan_reaches_every_entry_that_depends_on_it(name: str, dtype: str) -> None:
+    """PyTorch's LAPACK and NumPy's choose other pivots beside NaN: entries that are numbers there are numbers here or
+    NaN, and what is NaN there is NaN here.
+    """
+    for n in (1, 2, 3, 5):
+        whole = np.random.default_rng(n).uniform(1, 2, (n, n)) + n * np.eye(n)
+        for place in np.ndindex(n, n):
+            values = whole.astype(dtype)
+            values[place] = np.nan
+            theirs, ours = (
+                NAN_IN_FACTORS[name](m, m.tensor(np.stack([values, whole.astype(dtype)]))) for m in (torch, dt)
+            )
+            pairs = zip(theirs, ours, strict=True) if isinstance(theirs, tuple) else [(theirs, ours)]
+            for a, b in pairs:
+                lost = np.isnan(a.numpy())
+                assert np.isnan(b.numpy())[lost].all(), (n, place, a, b)
+                np.testing.assert_allclose(b.numpy()[1], a.numpy()[1], 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 2, 2), (2, 0, 0)])
+@pytest.mark.parametrize("name", [
+    "inv", "inv_ex", "det", "slogdet", "cholesky", "cholesky_ex", "eigh", "eigvalsh", "svd", "svdvals", "qr", "lu",
+    "lu_factor", "lu_factor_ex", "ldl_factor", "ldl_factor_ex", "pinv", "matrix_exp", "matrix_rank", "matrix_norm",
+    "eig", "eigvals", "cond", "matrix_power",
+])  # fmt: skip
+def test_square_matrices_without_elements(name: str, shape: tuple[int, ...]) -> None:
+    extra = (2,) if name == "matrix_power" else ()
+
+    def run(m: Any) -> Any:
+        found = getattr(m.linalg, name)(m.zeros(shape), *extra)
+        return [
+            (tuple(t.shape), str(t.dtype).partition(".")[2]) for t in (found if isinstance(found, tuple) else [found])
+        ]
+
+    same_outcome(run, 0)

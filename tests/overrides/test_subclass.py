@@ -1050,3 +1050,18 @@ def test_keywords_come_to_an_override_as_they_were_given() -> None:
         dt.sum(plain, dim=0)
         dt.mul(plain, other=2.0)
     assert noted == [(1, {"dim": 0}), (1, {"other": 2.0})]
+
+
+@needs_torch
+def test_objects_that_are_asked_but_have_no_operators_stand_on_either_side() -> None:
+    same("""
+class Asked:
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return "asked"
+
+import operator
+names = "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift eq ne lt le gt ge".split()
+x = torch.ones(2)
+[(n, getattr(operator, n)(Asked(), x), getattr(operator, n)(x, Asked())) for n in names]
+""")

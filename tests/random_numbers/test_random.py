@@ -445,3 +445,8 @@ def test_rows_that_are_drawn_at_once_and_one_by_one_are_the_same(monkeypatch: py
         monkeypatch.setattr(dt.random.draws, "_AT_ONCE", limit)
         drawn.append(dt.multinomial(weights, 50, True, generator=dt.Generator().manual_seed(2)))
     assert bool((drawn[0] == drawn[1]).all()) and drawn[0].dtype is dt.int64
+
+
+def test_binomial_refuses_probabilities_beyond_1() -> None:
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        dt.binomial(dt.tensor([2.0]), dt.tensor([2.0]))

@@ -209,3 +209,71 @@ def test_a_convolution_of_volumes_keeps_channels_last() -> None:
     volume = dt.arange(384.0).reshape(2, 3, 4, 4, 4).contiguous(memory_format=dt.channels_last_3d)
     result = dt.nn.functional.conv3d(volume, dt.ones(5, 3, 1, 1, 1))
     assert result.is_contiguous(memory_format=dt.channels_last_3d)
+
+
+# Results that PyTorch writes row by row whatever lies before it, and that keep the order of the argument here.
+KEEP_THE_ORDER = {
+    "logsigmoid": "an elementwise function, as all others are",
+    "mvlgamma": "an elementwise function, as all others are",
+    "nn_rrelu": "an elementwise function, as all others are",
+    "pad": "with channels last, also where it goes around",
+    "conv_tbc": "a view of what convolutions compute",
+}
+
+
+def turned(library: Any, array: np.ndarray, order: str) -> Any:
+    """A tensor of the same numbers, in another order of memory."""
+    tensor = library.tensor(array.copy())
+    if tensor.ndim < 2:
+        return tensor
+    if order == "channels last":
+        return tensor.contiguous(memory_format=library.channels_last) if tensor.ndim == 4 else tensor
+    a, b = {"columns": (-1, -2), "batch inside": (0, 1)}[order]
+    return tensor.transpose(a, b).contiguous().transpose(a, b)
+
+
+@pytest.mark.parametrize("order", ["columns", "batch inside", "channels last"])
+def test_what_pytorch_lays_out_row_by_row_is_so_here(order: str) -> None:
+    """Then a view of the result is a view here too, and not an error or a copy."""
+    wrong, seen, compared = [], set(), 0
+    for ident, row, sample in cases():
+        function = oracle(row)
+        if function is None or not sample.torch or "out" in sample.kwargs or row.name in KEEP_THE_ORDER:
+            continue
+        args, kwargs, _ = arrays(sample, "complex64" if row.complex == "only" else "float32")
+        results = []
+        for library, run in ((torch, function), (dt, row.function)):
+            library.manual_seed(0)
+            convert = lambda a, library=library: turned(library, a, order)
+            try:
+                found = run(
+                    *(converted(a, convert) for a in args), **{k: converted(v, convert) for k, v in kwargs.items()}
+                )
+            except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError):
+                break
+            results.append([t for t in leaves(found) if isinstance(t, library.Tensor) and "strided" in str(t.layout)])
+        if len(results) < 2:
+            continue
+        for theirs, ours in zip(*results, strict=True):
+            if theirs.shape == tuple(ours.shape) and theirs.numel() > 1 and not theirs._is_view():
+                compared += 1
+                seen.add(row.name)
+                if theirs.is_contiguous() and not ours.is_contiguous():
+                    wrong.append(f"{ident}: strides {ours.stride()} where PyTorch has {theirs.stride()}")
+    assert not wrong, "\n".join(wrong)
+    assert compared > 1000 and len(seen) > 300
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "std", "var", "any", "all",
+    "logsumexp", "nansum", "median", "nanmedian", "mode", "norm", "count_nonzero", "std_mean", "aminmax"])  # fmt: skip
+def test_reductions_of_turned_tensors_can_be_viewed(name: str) -> None:
+    def run(m: Any) -> list:
+        images = m.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5).contiguous(memory_format=m.channels_last)
+        found = []
+        for x in (images, images.permute(1, 3, 0, 2), m.arange(60.0).reshape(3, 4, 5).permute(2, 0, 1)):
+            out = x.norm(dim=0) if name == "norm" else getattr(m, name)(x, dim=0)
+            for each in out if isinstance(out, tuple) else [out]:
+                found.append((each.stride(), each.view(-1).data_ptr() == each.data_ptr()))
+        return found
+
+    assert run(dt) == run(torch)

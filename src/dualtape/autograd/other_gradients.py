@@ -41,14 +41,15 @@ def is_other(grad: Any) -> bool:
 
 
 def first_of(grad: Any) -> Any:
-    """Return the first gradient of a leaf, which is not an array: a copy of a sparse one, which may go to another leaf
-    too, an alias of any other.
+    """Return the first gradient of a leaf, one of which is not an array: a copy of a dense or sparse one, which may go
+    to another leaf too, an alias of any other.
     """
     from .._tensor.tensor import Tensor, wrap
 
     if not isinstance(grad, Tensor):
-        return wrap(as_array(grad))
-    return grad.detach().clone() if grad.is_sparse else grad.detach()
+        array = as_array(grad)
+        return wrap(array.copy() if type(array) is np.ndarray else array)
+    return grad.detach().clone() if grad.layout.name.startswith("sparse") else grad.detach()
 
 
 def added(held: Any, grad: Any) -> Any:

@@ -221,7 +221,8 @@ def _matmul(function: Callable) -> Callable:
 def _rtruediv(x: Tensor, y: Any) -> Any:
     """Return ``y / x`` for a ``y`` that is not a tensor, as PyTorch computes it."""
     if not isinstance(y, (int, float, complex)) and not is_array(y):
-        return NotImplemented
+        # A tensor, or an object with ``__torch_function__`` that has no division of its own: that is asked.
+        return FUNCTIONS["true_divide"](y, x) if overrides(y) else NotImplemented
     if type(x) is not Tensor and overrides(x):
         from ..overrides.subclass import intercept
 

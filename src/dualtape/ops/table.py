@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import _locks
+from ..arrays.kernels.memory_order import reduces_in_rows
 from ..errors import DeclarationError, warn
 from .op_node import OpNode, saved_properties
 from .saves import ATTRIBUTE, INPUT, OUTPUT
@@ -146,7 +147,7 @@ class Op:
 
     def __init__(self, name: str, forward: Callable, **row: Any) -> None:
         self.name = name
-        self.forward = forward
+        self.forward = reduces_in_rows(forward) if row["kind"] == REDUCTION else forward
         self.frees: bool = row["frees"]
         self.key: str | None = row["key"]
         self.kind = row["kind"]

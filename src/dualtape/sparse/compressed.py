@@ -23,7 +23,7 @@ from ..arrays.bfloat16_dtype import made
 from ..autograd.function import Function
 from ..overrides.subclass import of_class
 from . import invariants
-from .coo import COMPOSITES, OPS, ZERO_KEEPING, SparseTensor, at, from_dense, make_sparse
+from .coo import COMPOSITES, OPS, ZERO_KEEPING, SparseTensor, at, from_dense, in_place, make_sparse
 from .layouts import SparseLayout, no_other_memory, sparse_repr, without_asking
 
 _BY_ROWS, _BLOCKS = {sparse_csr, sparse_bsr}, {sparse_bsr, sparse_bsc}
@@ -49,6 +49,7 @@ class CompressedTensor(SparseLayout):
 
     _parts: tuple[np.ndarray, np.ndarray, np.ndarray]
     _kind: Layout
+    _parts_held = ("_parts", "_kind")
     _never_turned = True
 
     @property
@@ -154,7 +155,7 @@ class CompressedTensor(SparseLayout):
         if not isinstance(result, SparseTensor) or result.ndim != 2:
             return result
         found = compress(result, _result_layout(name, first._kind), first._blocksize())
-        if name.endswith("_") and name in OPS and args[0] is first:
+        if (name.endswith("_") and name in OPS or in_place(name)) and args[0] is first:
             first._parts = found._parts
             return first
         return found
@@ -365,7 +366,7 @@ def _indices(name: str, given: Any) -> np.ndarray:
     array = np.asarray(raw(as_tensor(given)))
     if array.dtype.kind not in "iu" and array.size:
         raise RuntimeError(f"the indices of a {name} tensor must be integers, got {dtypes.of(array.dtype)!r}")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def sparse_csr_tensor(

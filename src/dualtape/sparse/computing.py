@@ -6,7 +6,6 @@ products use SciPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -142,16 +141,13 @@ def _power(x: Any, exponent: Any) -> Any:
     return x._with(x._values() ** exponent)
 
 
-def _written(function: Callable) -> Callable:
-    def in_place(x: Any, *args: Any) -> Any:
-        result = function(x, *args)
-        if not dtypes.writes_to(result._array.dtype, x._array.dtype):
-            raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {x.dtype}")
-        values = result._entries[1].astype(x._array.dtype, copy=False)
-        x._entries, x._sorted = (result._entries[0], values), result._sorted
-        return x
-
-    return in_place
+def _copied(x: Any, source: Any, non_blocking: bool = False) -> Any:
+    if not isinstance(source, SparseTensor):
+        raise RuntimeError(
+            f"copy_() between tensors of layouts {x.layout!r} and {source.layout!r} is not implemented: call to_dense()"
+            " or to_sparse() first"
+        )
+    return _clone(source) if source._array.dtype == x._array.dtype else _cast(source, x.dtype)
 
 
 def _zeroed(x: Any, **like: Any) -> Any:
@@ -256,12 +252,9 @@ OPS |= {
     "true_divide": _divided,
     "floor_divide": lambda x, y: _divided(x, y, rounding_mode="floor"),
     "trunc_divide": lambda x, y: _divided(x, y, rounding_mode="trunc"),
-    "mul_": _written(_scaled),
-    "div_": _written(_divided),
-    "true_divide_": _written(_divided),
-    "floor_divide_": _written(lambda x, y: _divided(x, y, rounding_mode="floor")),
-    "zero_": _written(_zeroed),
     "zeros_like": _zeroed,
+    "zero": _zeroed,
+    "copy": _copied,
     "clone": _clone,
     "sum": _sum,
     "norm": _norm,

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import errors
 from .._tensor import dtypes
 from .._tensor.copying import copied_leaf
 from .._tensor.creation import as_tensor
@@ -82,6 +83,7 @@ class SparseTensor(SparseLayout):
 
     _entries: tuple[np.ndarray, np.ndarray]
     _sorted: bool
+    _parts_held = ("_entries", "_sorted")
     _parts_turned = ("_entries", "_sorted")  # what a view op in place exchanges, beside the shape
 
     @property
@@ -217,11 +219,36 @@ class SparseTensor(SparseLayout):
         if name in ZERO_KEEPING:
             x = args[0] if name == "neg" else args[0].coalesce()
             return x._with(func(x._values(), *args[1:], **(kwargs or {})))
+        if in_place(name) and isinstance(args[0], SparseTensor):
+            plain = name.strip("_")
+            result = (
+                OPS[plain](*args, **(kwargs or {}))
+                if plain in OPS
+                else cls.__torch_dispatch__(getattr(Tensor, plain), types, args, kwargs)
+            )
+            return args[0]._written(name.lstrip("_"), result)
         raise NotImplementedError(f"Could not run '{name}' on a sparse tensor: call to_dense() first")
+
+    def _written(self, name: str, result: SparseTensor) -> SparseTensor:
+        """Take over the entries of what an operation has made of this tensor."""
+        if not dtypes.writes_to(result._array.dtype, self._array.dtype):
+            raise errors.dtype_write(name, result.dtype, self.dtype)
+        if result._array.shape != self._array.shape:
+            raise RuntimeError(
+                f"{name}: a sparse tensor of size {list(self.shape)} does not take one of size {list(result.shape)}"
+            )
+        values = result._entries[1].astype(self._array.dtype, copy=result._entries[1] is not self._entries[1])
+        self._entries, self._sorted = (result._entries[0], values), result._sorted
+        return self
 
     def _with(self, values: Tensor) -> SparseTensor:
         """Return the same indices with other values, without history."""
         return make_sparse(self._entries[0], values._array, self._array.shape, self._sorted)
+
+
+def in_place(name: str) -> bool:
+    """Return whether a function writes what another one makes of a sparse tensor, such as ``neg_`` and ``_div_``."""
+    return name.endswith("_") and not name.endswith("__") and name.strip("_") in OPS.keys() | ZERO_KEEPING
 
 
 def make_sparse(indices: np.ndarray, values: np.ndarray, shape: tuple, coalesced: bool) -> SparseTensor:

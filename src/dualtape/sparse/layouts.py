@@ -19,11 +19,25 @@ from ..overrides.subclass import disabled_function
 class SparseLayout(Tensor):
     """A tensor that stores its nonzero entries, in any order."""
 
+    _parts_held: tuple[str, ...]  # the attributes that hold the entries
     _overrides_members = False  # operations ask this class; properties need not
 
-    @property  # type: ignore[misc]
+    @property
     def data(self) -> Any:
         return self.detach()
+
+    @data.setter
+    def data(self, source: Any) -> None:
+        if not isinstance(source, SparseLayout) or source.layout is not self.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor"
+                f" type: expected layout {self.layout!r}, got {getattr(source, 'layout', type(source).__name__)!r}"
+            )
+        if self.requires_grad and source._array.dtype.kind not in "fc":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = source._array
+        for name in self._parts_held:
+            setattr(self, name, getattr(source, name))
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         raise TypeError(f"can't convert {self.layout!r} layout tensor to numpy. Use Tensor.to_dense() first.")
@@ -77,7 +91,8 @@ def without_asking(func: Callable, types: tuple, args: tuple, kwargs: dict | Non
     A method that is made of others, such as ``x[key]``, runs such that those ask: with ``select``, which sparse tensors
     override, they have ``x[key]``. Any other function runs without asking ``__torch_function__`` again.
     """
-    if getattr(func, "is_made_of_others", False):
+    # ``div_`` is asked for by the name of what it is made of, and would ask for that again.
+    if getattr(func, "is_made_of_others", False) and func.__name__.strip("_") != "div":
         return func.__wrapped__(*args, **(kwargs or {}))  # type: ignore[attr-defined]
     return disabled_function(func, types, args, kwargs)
 

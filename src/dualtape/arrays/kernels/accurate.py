@@ -29,7 +29,8 @@ def _own(found: Any) -> Any:
 
 # --- the logarithm of gamma beside 1 and 2 ----------------------------------------------------------
 
-_NEAR = 0.3  # how far from 1 and 2 the series is used
+# How far from 1, and from 2, the series is used: between, where its values are small, it cancels less around 2.
+_NEAR_ONE, _NEAR_TWO = (-0.5, 0.3), (-0.7, 0.5)
 _BLOCK = 4096
 _EULER = 0.57721566490153286061
 
@@ -39,7 +40,7 @@ def _series() -> np.ndarray:
     """Return the coefficients of ``lgamma(2 + z) / z``, from the highest power on: differences of the zeta function and
     1.
     """
-    k = np.arange(2, 23)  # of the largest z, later terms are below the last digit
+    k = np.arange(2, 36)  # of the largest z, later terms are below the last digit
     return np.concatenate([(special.zetac(k) * (-1.0) ** k / k)[::-1], [1 - _EULER]])
 
 
@@ -60,10 +61,11 @@ def lgamma(x: Any) -> Any:
     found = _own(special.gammaln(x))
     if not _is_plain_double(x):
         return found
-    for zero in (1, 2):
-        near = np.abs(x - zero) < _NEAR
+    for zero, (below, above) in ((1, _NEAR_ONE), (2, _NEAR_TWO)):
+        z = x - zero
+        near = (z >= below) & (z <= above)
         if near.any():
-            z = x[near] - zero
+            z = z[near]
             value = _polynomial(_series(), z)
             value *= z
             found[near] = value - np.log1p(z) if zero == 1 else value

@@ -26,6 +26,32 @@ def in_columns(x: Any) -> Any:
     return np.swapaxes(contiguous(np.swapaxes(x, -1, -2)), -1, -2)
 
 
+def reduces_in_rows(forward: Callable) -> Callable:
+    """Return a reduction whose results lie row by row, as PyTorch's do, however its argument lies: NumPy keeps the
+    argument's order.
+    """
+
+    @wraps(forward)  # whose parameters the op table reads
+    def ordered(*args: Any) -> Any:
+        result = forward(*args)
+        if type(result) is not tuple:
+            return _ordered(result)
+        for each in result:
+            if type(each) is not np.ndarray or not each.flags.c_contiguous:
+                return tuple([_ordered(each) for each in result])
+        return result
+
+    return ordered
+
+
+def _ordered(x: Any) -> Any:
+    if getattr(x, "ndim", 0) < 2:
+        return x
+    # A traced or batched array has the memory of its values; other kinds of arrays have an order of their own.
+    held = x if type(x) is np.ndarray else getattr(x, "values", None)
+    return contiguous(x) if type(held) is np.ndarray and not x.flags.c_contiguous else x
+
+
 def copy_in_order(x: Any) -> Any:
     """Return a copy in the memory order of ``x``; in row-major order if ``x`` is expanded."""
     strides = getattr(x, "strides", None)

@@ -14,11 +14,12 @@ import numpy as np
 
 from ... import modes
 from ..._tensor.tensor import Tensor
+from ...arrays.kernels.memory_order import in_rows
 from ...autograd.saved import keep_output
 from ...overrides.active_overrides import Declined, active_overrides, silent
 from ..dispatch import call, later
 from ..saves import OUTPUT
-from ..table import ELEMENTWISE, FLOAT, LISTED, MISSING, Op
+from ..table import ELEMENTWISE, FLOAT, LISTED, MISSING, REDUCTION, Op
 from .source import NAMES, Code, edge, is_plain, new_node, new_tensor, new_view, node_kind, saved_values
 
 # What to do with two numbers: NumPy's scalars multiply in an eighth of the time that its arrays of no dimensions take.
@@ -293,7 +294,8 @@ def one_tensor(op: Op) -> Code:
     """
     x, rest = op.params[0], op.params[1:]
     code, bail = entry(op, op.name)
-    code.names["_forward"] = op.forward
+    # What the wrapper of a reduction does for memory order, the code below does without a call.
+    code.names["_forward"] = op.forward.__wrapped__ if op.kind == REDUCTION else op.forward  # type: ignore[attr-defined]
     if op.varargs is not None:
         dims = rest[0]
         with code.block(f"if not {dims} or type({dims}[0]) is not int:"):  # a sequence of integers, or what is unusual
@@ -364,6 +366,10 @@ def _one_result(code: Code, op: Op, bail: str) -> None:
     with code.block("if type(_r) is not _ndarray:"):
         code("if isinstance(_r, _Tensor):", f"    {bail}")  # an option was a tensor
         code("_r = _asarray(_r) if isinstance(_r, _scalar) else _as_array(_r)")
+    if op.kind == REDUCTION:
+        code.names["_in_rows"] = in_rows
+        with code.block("elif _r.ndim > 1 and not _r.flags.c_contiguous:"):
+            code("_r = _in_rows(_r)")
     code(*new_tensor("_r"))
     if op.view:
         code(f"_out._version_counter = _counter = {x}._version_counter or {x}._shared_counter")

@@ -12,7 +12,7 @@ import numpy as np
 from ..._tensor.tensor import new_tensor, raw
 from ...arrays.bfloat16_dtype import made
 from ...arrays.kernels.basics import all_samples, arange_like, asarray_like, frozen
-from ...arrays.kernels.memory_order import keeps_channels_last
+from ...arrays.kernels.memory_order import in_rows, keeps_channels_last
 from ...autograd.underived import refuse_history
 from ..dispatch import FUNCTIONS
 from ..formulas import is_whole, use
@@ -41,7 +41,7 @@ def _bins(n: int, m: int, dtype: np.dtype) -> np.ndarray:
 @keeps_channels_last
 def _adaptive(x: Any, output_size: tuple) -> Any:
     rows, columns = (_bins(n, m, x.dtype) for n, m in zip(x.shape[-2:], output_size, strict=True))
-    return _weighted(rows, x, columns)
+    return in_rows(_weighted(rows, x, columns))
 
 
 def _adaptive_spread(x: Any, sizes: tuple) -> Any:

@@ -134,7 +134,13 @@ def _slogdet(x: Any) -> tuple:
     _matrix("linalg.slogdet", x)
     sign, logs = numpy_linalg.slogdet(x)
     undefined = _undefined(x, sign)
-    return sign, logs if undefined is None else np.where(undefined, np.nan, logs).astype(logs.dtype, copy=False)
+    if undefined is not None:
+        logs = np.where(undefined, np.nan, logs).astype(logs.dtype, copy=False)
+    values = all_samples(logs)
+    if x.dtype.kind == "f" and (values != values).any():
+        # PyTorch's sign of NaN.
+        sign = np.where(np.isnan(logs), 0, sign).astype(sign.dtype, copy=False)
+    return sign, logs
 
 
 def _log_gradient(g_sign: Any, g_logabsdet: Any, x: Any, sign: Any) -> Any:

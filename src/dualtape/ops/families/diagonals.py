@@ -14,6 +14,7 @@ from ..._tensor.tensor import new_tensor
 from ...arrays import Batched, module_of
 from ...arrays.bfloat16_dtype import in_single
 from ...arrays.kernels.basics import added_up, all_samples, arange_like, asarray_like, frozen, in_parts, strided
+from ...arrays.kernels.memory_order import in_rows
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
 from ..samples import real, sample
@@ -105,8 +106,10 @@ def _kept(whole: Callable, x: Any, diagonal: int) -> Any:
     if x.ndim < 2:
         raise RuntimeError(f"{whole.__name__}: input tensor must have at least 2 dimensions, got shape {list(x.shape)}")
     if type(x) is np.ndarray and x.ndim > 1 and x.size <= _SMALL:
-        return np.where(_triangle(whole, *x.shape[-2:], diagonal), x, x.dtype.type(0))
-    return whole(x, diagonal)
+        found = np.where(_triangle(whole, *x.shape[-2:], diagonal), x, x.dtype.type(0))
+    else:
+        found = whole(x, diagonal)
+    return in_rows(found)
 
 
 @lru_cache(maxsize=128)

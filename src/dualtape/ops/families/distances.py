@@ -110,7 +110,9 @@ def _length(change: Any, p: float) -> Any:
             direction = np.where(lost, np.asarray(np.nan, direction.dtype), direction)
         return (change * new_tensor(direction)).sum(-1)
     if p == 0:
-        return vector_norm(change, p, -1).masked_fill(change.isnan().any(-1), np.nan)
+        count = vector_norm(change.detach(), p, -1).masked_fill(change.isnan().any(-1), np.nan)
+        # A count has a gradient of zero, which PyTorch gives to the rows.
+        return count + change.masked_fill(new_tensor(np.isnan(raw(change)) | True), 0.0).sum(-1)
     if p == np.inf and not change._array.shape[-1]:
         return FUNCTIONS["sum"](change, -1)
     return vector_norm(change, p, -1)

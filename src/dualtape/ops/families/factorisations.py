@@ -12,6 +12,7 @@ import numpy as np
 from ..._tensor.tensor import Tensor, new_tensor, raw
 from ...arrays.bfloat16_dtype import BFLOAT16, SINGLE, cast
 from ...arrays.kernels.basics import all_samples, eye, on_host
+from ...arrays.kernels.memory_order import in_columns
 from ...arrays.lazy import lapack, numpy_linalg
 from ...autograd.underived import underived
 from ...errors import warn
@@ -50,6 +51,10 @@ def _getrf(A: np.ndarray) -> tuple:
     if info > 0 and np.isnan(A).any():
         # NaN is not zero, and nothing is known of what it was divided by.
         factors[:], info = np.nan, 0
+    elif (undefined := np.isnan(np.diagonal(factors))).any():
+        # OpenBLAS does not divide by a pivot that is NaN.
+        k = int(undefined.argmax())
+        factors[k + 1 :, k:] = np.nan
     return factors, pivots.astype(np.int32) + np.int32(1), np.asarray(max(info, 0), _INFO)
 
 
@@ -250,7 +255,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
     if B.ndim < 2:
         raise RuntimeError(f"linalg.lu_solve: The input tensor B must have at least 2 dimensions, got {list(B.shape)}")
     if not left:
-        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH.contiguous()
     solve = TABLE["linalg_solve_triangular"].function
     P = _permutation_op(pivots, LU.shape[-1], raw(LU).dtype)
     if adjoint:
@@ -390,14 +395,15 @@ _SYMMETRIC = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 4.0]])
 def _ldl(x: Any, hermitian: bool) -> Any:
     _matrix("linalg.ldl_factor_ex", x)
     if not x.size:
-        return x.copy(), x[..., 0].astype(np.int32), x.reshape((*x.shape[:-2], -1)).sum(-1).real.astype(_INFO)
+        return x.copy(), np.zeros_like(np.sum(x, axis=-1), np.int32), np.zeros_like(np.sum(x, axis=(-2, -1)), _INFO)
     name = "hetrf" if hermitian and x.dtype.kind == "c" else "sytrf"
 
     def factors(A: np.ndarray) -> tuple:
         found, pivots, info = lapack(name, A)(A, lower=1)
         return np.tril(found), pivots.astype(np.int32), np.asarray(info, _INFO)
 
-    return on_host(lambda a: _each_matrix(factors, a), x)
+    found = on_host(lambda a: _each_matrix(factors, a), x)
+    return in_columns(found[0]), *found[1:]
 
 
 _ldl_op = op("ldl_plain", _ldl, kind=GENERAL, whole=True, public=False, method=False, constants=("x",), torch_name="-",
@@ -519,7 +525,7 @@ def _geqrf(x: Any) -> Any:
 
     def factors(a: np.ndarray) -> tuple:
         found: Any = numpy_linalg.qr(a, "raw")
-        return np.ascontiguousarray(found[0].swapaxes(-1, -2)), found[1]
+        return in_columns(found[0].swapaxes(-1, -2)), found[1]
 
     return on_host(factors, x)
 

@@ -9,6 +9,7 @@ import numpy as np
 from ... import errors
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.kernels.basics import FEW, added_along_rows, all_samples, arange_like, small_grid, taken_along_rows
+from ...arrays.kernels.memory_order import in_rows
 from ..dispatch import FUNCTIONS
 from ..formulas import normal_dim, use, zeros_like_shape
 from ..samples import ints, real, sample
@@ -133,7 +134,7 @@ def gathered(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
             return taken_along_rows(x, index)
         # there is nothing to wrap, and nothing to check again
         return x.reshape(-1).take(_memory(x.shape, d, index), mode="wrap")
-    return x[at(d, index)]
+    return in_rows(x[at(d, index)])
 
 
 def padded(g: Any, shape: tuple) -> Any:

@@ -16,7 +16,7 @@ from ..._tensor.tensor import Tensor, new_tensor, raw, wrap
 from ...arrays import Batched, as_array, is_array, zeros
 from ...arrays.bfloat16_dtype import BFLOAT16, cast
 from ...arrays.kernels.basics import add_at, all_samples, asarray_like, selected_ndim
-from ...arrays.kernels.memory_order import copy_in_order
+from ...arrays.kernels.memory_order import copy_in_order, in_rows
 from ...autograd.saved import raw_key
 from ...autograd.views import check_write
 from ...errors import not_a_tensor, warn, warn_of_lost_imaginary
@@ -500,7 +500,7 @@ def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError(
             f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    return np.where(mask, element(value, x), x)
+    return in_rows(np.where(mask, element(value, x), x))
 
 
 def element(value: Any, x: Any) -> Any:

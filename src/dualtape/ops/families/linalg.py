@@ -83,12 +83,18 @@ def _apart_from_nan(compute: Callable, x: Any, failure: Callable) -> Any:
     matrix for a singular one, which would fail the whole batch. ``failure`` makes the error of a singular matrix.
     """
     try:
-        return compute(x)
+        found = compute(x)
     except np.linalg.LinAlgError:
         undefined = np.isnan(x).any(axis=(-2, -1), keepdims=True)
         if not all_samples(undefined).any():
             raise failure(x) from None
         x = np.where(undefined, _eye(x.shape[-1], x).astype(x.dtype), x)
+    else:
+        # A pivot that is NaN reaches the first row of what is solved for; LAPACK may leave numbers in others.
+        first = all_samples(found)[..., :1, :1]
+        if (first == first).all():
+            return found
+        return np.where(np.isnan(x).any(axis=(-2, -1), keepdims=True), np.nan, found)
     try:
         return np.where(undefined, np.nan, compute(x))
     except np.linalg.LinAlgError:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._tensor.device import contiguous_format
 from ..._tensor.tensor import new_tensor, wrap
 from ...arrays.bfloat16_dtype import cast
 from ...arrays.kernels.basics import all_samples, asarray_like, eye, on_host
@@ -157,7 +158,7 @@ def matrix_power(input: Any, n: int) -> Any:
     if n < 0:
         input, n = inverse(input), -n
     if n == 1:
-        return input.clone()
+        return input.clone(memory_format=contiguous_format)
     result = None
     while n:  # by squares: the bits of n
         if n & 1:

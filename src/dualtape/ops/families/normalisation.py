@@ -18,7 +18,7 @@ from ..._tensor import dtypes
 from ...arrays.bfloat16_dtype import cast, limits
 from ...arrays.kernels.basics import add_reduce
 from ...arrays.kernels.fused import fused
-from ...arrays.kernels.memory_order import in_rows
+from ...arrays.kernels.memory_order import channels_lie_last, in_rows
 from ...arrays.kernels.numbers import number_array
 from ...arrays.kernels.sums import BLOCK, WIDTH, row_blocks, row_step, sum_axis
 from ...arrays.kernels.updates import add_outer, add_rows, product
@@ -287,7 +287,7 @@ def _norm(x: Any, weight: Any, bias: Any, shape: tuple, view: tuple, axes: tuple
     if bias is not None:
         centred += bias.reshape(view)
     out = centred.reshape(x.shape)
-    if kind == "layer":
+    if kind == "layer" or not channels_lie_last(x):
         out = in_rows(out)
     return out if out.dtype == x.dtype else cast(out, x.dtype), mean, variance
 
@@ -670,6 +670,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
             f"rms_norm: given normalized_shape={list(tail)}, expected input with shape [*, {tail}], got"
             f" {list(input.shape)}"
         )
+    input = input.contiguous()
     # the squares of half precision overflow in it, and its eps would be larger than many means
     wide = input.float() if input._array.dtype.itemsize == 2 else input
     small = float(limits(wide._array.dtype).eps) if eps is None else eps

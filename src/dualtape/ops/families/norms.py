@@ -199,7 +199,7 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:
     """
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    kept = axes(dim, input.ndim)
+    input, kept = input.contiguous(), axes(dim, input.ndim)
     others = tuple(d for d in range(input.ndim) if d not in kept)
     large = vector_norm(input.detach(), p, others, True) > maxnorm
     # parts that stay as they are have no norm here: it may be NaN, and so would be their gradient

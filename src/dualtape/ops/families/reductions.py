@@ -20,6 +20,7 @@ from ...arrays import is_array, zeros
 from ...arrays.bfloat16_dtype import cast as in_type
 from ...arrays.kernels.basics import accumulate as running
 from ...arrays.kernels.basics import add_reduce, reduce
+from ...arrays.kernels.memory_order import reduces_in_rows
 from ...arrays.kernels.sums import sum_all, sum_axis, sum_point
 from ...errors import warn_of_lost_imaginary
 from ..dispatch import FUNCTIONS
@@ -658,7 +659,13 @@ op("all", lambda x, dim=None, keepdim=False: _truth(np.logical_and, x, dim, keep
    >>> dt.all(dt.tensor([[True, True], [False, True]]), 1)
    tensor([ True, False])
    """)  # fmt: skip
-op("count_nonzero", lambda x, dim=None: np.count_nonzero(x, axis=axes(dim, x.ndim)) if x.ndim else np.count_nonzero(x),
+
+
+def _nonzeros(x: Any, dim: Any = None) -> Any:
+    return np.count_nonzero(x, axis=axes(dim, x.ndim)) if x.ndim else np.count_nonzero(x)
+
+
+op("count_nonzero", reduces_in_rows(_nonzeros),
     kind=GENERAL,
    samples=(edge(exact([[0.0, 1.0], [np.nan, 0.0]])), edge(exact([[0.0, 1.0], [2.0, 0.0]]), 1),
        edge(mask(2, 3, 4), (0, 2)), edge(mask()), edge(real(0, 3), 0)),
