@@ -253,3 +253,26 @@ def test_tensors_of_numbers_that_change_have_the_dtype_of_numbers(number: int, b
     for s in (1.5, -0.5, 2.25, 3.0):
         right, ours = function(dt.ones(2), s), compiled(dt.ones(2), s)
         assert ours.dtype is right.dtype and ours.tolist() == right.tolist()
+
+
+IN_BFLOAT16: list[Callable] = [
+    lambda x: dt.full_like(x, 1.5, dtype=dt.bfloat16),
+    lambda x: dt.zeros_like(x, dtype=dt.bfloat16).add_(x),
+    lambda x: dt.ones_like(x, dtype=dt.bfloat16) * x,
+    lambda x: dt.empty_like(x, dtype=dt.bfloat16).fill_(2),
+    lambda x: dt.zeros(3, dtype=dt.bfloat16) + x,
+    lambda x: dt.tensor([1, 2, 3], dtype=dt.bfloat16) * x,
+    lambda x: x.new_ones(3, dtype=dt.bfloat16) - x,
+    lambda x: x.cumsum(0, dtype=dt.bfloat16),
+    lambda x: x.sum(dtype=dt.bfloat16),
+]
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("number", range(len(IN_BFLOAT16)))
+def test_bfloat16_inside_a_compiled_function_is_computed_as_without_compile(number: int) -> None:
+    compiled = dt.compile(IN_BFLOAT16[number])
+    for _ in range(2):
+        x = dt.tensor([1.0, 2.5, 3.25])
+        right, ours = IN_BFLOAT16[number](x), compiled(x)
+        assert ours.dtype is right.dtype and ours.tolist() == right.tolist()
