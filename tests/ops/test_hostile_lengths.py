@@ -23,6 +23,7 @@ L.fft.fft(x, h)  L.fft.rfft(x, h)  i.bincount(minlength=h)  L.tensor([h]).bincou
 F.adaptive_avg_pool1d(x, h)  F.adaptive_max_pool1d(x, h)  L.ones(3).multinomial(h, True)  x.tensor_split(h)
 F.conv1d(x[None], L.ones(1, 3, 2), padding=h)  x.as_strided((h,), (1,))  x.as_strided((2,), (h,))  x.as_strided((2,), (1,), h)
 x.expand(h)  x.view(h)  x.reshape(h)  x.view(-h)  x.view(2, -h)  x.reshape(-h)  x.unfold(0, h, 1)  x.narrow(0, 0, h)  x.split([h, 1])
+L.combinations(L.ones(200), 100)  L.combinations(L.ones(200), 100, True)  L.mvlgamma(L.full((64,), 9.0), h)
 """.replace("\n", "  ")
 EXPRESSIONS = [each for each in GROWING.split("  ") if each]
 PROGRAM = """

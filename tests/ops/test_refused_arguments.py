@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dualtape as dt
+from op_cases import arrays, cases, first_samples
 from outcomes import outcome, same_outcome, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -237,3 +238,18 @@ def test_second_derivatives_of_draws_are_refused_in_forward_mode_too() -> None:
 
     with pytest.raises(NotImplementedError, match="_standard_gamma_grad"):
         dt.func.jvp(gradient, (dt.ones(3),), (dt.ones(3),))
+
+
+def test_no_tensor_is_made_of_a_tuple_of_tensors() -> None:
+    refused = 0
+    for _, row, sample in first_samples(list(cases()), 1):
+        for place in getattr(row, "tensor_places", ()):
+            args, kwargs, _ = arrays(sample, "complex64" if row.complex == "only" else "float32")
+            if place == row.listed_place or place >= len(args) or not isinstance(args[place], np.ndarray):
+                continue
+            given: list = [dt.from_numpy(a) if isinstance(a, np.ndarray) else a for a in args]
+            given[place] = (given[place], given[place])
+            with pytest.raises(TypeError):
+                row.function(*given, **kwargs)
+            refused += 1
+    assert refused > 500

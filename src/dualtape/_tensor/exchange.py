@@ -89,6 +89,8 @@ def array_of(data: Any) -> Any:
 
     Missing values have no number: they are refused, not made NaN.
     """
+    if isinstance(data, (int, float, complex)):  # a number that is traced has __array__, and is no array
+        return None
     if not (hasattr(data, "__array__") or hasattr(data, "__array_interface__")):
         return None
     if missing := _missing(data):

@@ -65,6 +65,17 @@ def _may_raise(instruction: Instruction) -> bool:
     return instruction.kind == CALL and is_whole(instruction.function)
 
 
+def _may_end(instruction: Instruction) -> bool:
+    """Return whether a run may end at an instruction: a check, or a call that may raise for other values."""
+    kind, function = instruction.kind, instruction.function
+    if kind in (READ, SHAPE, DRAW):
+        return True
+    if kind in (GETITEM, SETITEM):
+        return bool(leaves(instruction.args[1]))
+    # a power raises if integers meet negative exponents
+    return kind == CALL and (type(function) is not np.ufunc or function is np.power)
+
+
 def is_constant(value: Value) -> bool:
     """Return whether ``value`` is the same in every run."""
     return value.constant is not None and not value.memory.written
@@ -261,9 +272,13 @@ def function(
     lasting = {id(value) for value in (*inputs, *outputs)}
     # memory that a view or a result looks at may not be taken
     looked_at = Counter([id(value.memory) for value in inputs] * 2)  # which is never the program's own
+    looked_at.update([id(value.memory) for value in outputs])
+    looked_at.update({id(v.memory) for i in instructions for v in i.reads if v.constant is not None})
     for instruction in instructions:
         looked_at.update([id(value.memory) for value in instruction.gives])
-    risky = any(i.kind in (READ, SHAPE) or i.kind == CALL and type(i.function) is not np.ufunc for i in instructions)
+    risky = any(map(_may_end, instructions))
+    if risky:  # what is to be put back if the run ends early keeps its name until the end
+        lasting |= {id(target) for i in instructions for target in written_by(i) if target.memory.external}
     backups: dict[int, tuple[Value, str]] = {}
     for at, instruction in enumerate(instructions):
         operands = instruction.reads

@@ -50,7 +50,12 @@ def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list
             values.append(tensor._array.value)
         return known[id(tensor)]
 
+    first: dict[int, int] = {}
     for place, leaf in enumerate(found):
+        if isinstance(leaf, (Tensor, Traced)) and first.setdefault(id(leaf), place) != place:
+            specialization.results.append((PLAIN_VALUE, None))
+            specialization.repeated.append((place, first[id(leaf)]))
+            continue
         if type(leaf) is NumpyTensor and id(leaf) not in numbers:
             specialization.of_numpy.append(place)
         if id(leaf) in numbers:

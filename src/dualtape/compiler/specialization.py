@@ -83,6 +83,8 @@ class Specialization:
         self.freed: list[int] = []  # and those whose history a backward inside has freed
         self.numbers: dict[int, Any] = {}  # by index: the numbers among the arguments that are constants
         self.of_numpy: list[int] = []  # the results that have NumPy's methods
+        # Results that are the same object as an earlier one.
+        self.repeated: list[tuple[int, int]] = []
         self.count = 0
         # Where arrays that stand for several results are among the program's results.
         self.spread: list[int] = []
@@ -197,6 +199,8 @@ class Specialization:
         ]
         for k in self.of_numpy:
             marked(given[k])
+        for k, earlier in self.repeated:
+            given[k] = given[earlier]
         return given[0] if self.spec is None else tree_unflatten(given, self.spec)
 
     def pick(self, result: Any) -> list[Tensor]:
@@ -305,6 +309,11 @@ def _is_changed(given: Any, leaves: list, spec: TreeSpec) -> bool:
 def _is_untouched(tracer: Tracer, guard: Guard, function: Any, leaves: list, states: tuple) -> bool:
     """Return whether a failed run has left everything that the function can reach unchanged."""
     if any(value.memory.written for value in tracer.values) or tracer.drawn or _foreign_states(*states) != states:
+        return False
+    try:
+        if tracer.changes() != ([], []):  # t_() writes nothing, but counts as a write
+            return False
+    except Untraceable:
         return False
     return guard.same_objects(function, leaves, set()) is None
 

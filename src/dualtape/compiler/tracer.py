@@ -269,6 +269,8 @@ class Tracer:
             if thing._array is not traced:
                 return "a tensor from outside is given other memory"
             *slots, hooks, grad, count, attributes, edge = before
+            if thing._view is not None:
+                edge_of(thing)  # what is written through another view gives the base a history first
             now = [getattr(thing, name) for name in _SLOTS]
             if now[0] is not edge or any(a is not b for a, b in zip(now[1:], slots[1:], strict=True)):
                 return "a tensor from outside gets a history, or another state, by what is written to it"

@@ -211,7 +211,7 @@ def unwrap(op: Op, values: list) -> list:
         elif isinstance(value, (bool, int, float, complex)):
             if not op.scalars:
                 raise errors.not_a_tensor(op.name, op.params[place], value)
-        elif isinstance(value, (list, tuple)) and op.params[place] not in ("x", "y"):
+        elif place == op.listed_place:
             values[place] = [_as_tensor(op, place, v) for v in value]
             raws[place] = [v._array for v in values[place]]
         else:
@@ -648,4 +648,6 @@ def _fill(name: str, outs: tuple, results: list) -> None:
         if o._array.shape == result.shape:
             o._array[...] = result
         else:
+            if (tracing := modes.current().tracing) is not None:
+                tracing.tape.fail("it resizes a tensor that it writes to by out=")
             o._array = cast(result, o._array.dtype)

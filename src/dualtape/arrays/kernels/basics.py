@@ -37,8 +37,12 @@ def reduce(ufunc: Any, x: Any, axis: Any = None, dtype: Any = None, keepdims: bo
         return ufunc.reduce(x, axis, dtype, None, keepdims)
     if type(x) is Batched:
         return Batched(reduce(ufunc, x.values, inner_axes(axis, x.ndim), dtype, keepdims), x.level)
-    if axis == ():
-        return x.astype(dtype) if dtype is not None else x.copy() if hasattr(x, "copy") else x
+    if axis == ():  # nothing is reduced, but the dtype is that of a reduction
+        if dtype is None and isinstance(x.dtype, np.dtype):
+            dtype = ufunc.reduce(np.zeros(1, x.dtype)).dtype
+        if dtype is not None and dtype != x.dtype:
+            return x.astype(dtype)
+        return x.copy() if hasattr(x, "copy") else x
     function = getattr(np, _REDUCTIONS[ufunc.__name__])
     if dtype is None or ufunc.__name__ not in ("add", "multiply"):
         return function(x, axis=axis, keepdims=keepdims)

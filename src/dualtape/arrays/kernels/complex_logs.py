@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..batched.array import Batched
+
 # 2 ** 27 + 1 splits 53 bits into two halves whose products are exact.
 _SPLITTER = 134217729.0
 
@@ -46,7 +48,7 @@ def log1p(z: Any) -> Any:
     circle.
     """
     if not isinstance(z, (np.ndarray, np.generic)):
-        return np.log1p(z)  # the parts of other arrays cannot be written one by one
+        return _of_others(log1p, np.log1p, z)
     wide = z if z.dtype == np.complex128 else z.astype(np.complex128)
     x, y = np.real(wide), np.imag(wide)
     near = np.logical_and(np.absolute(x + 1) < 2, np.absolute(y) < 2)
@@ -54,10 +56,24 @@ def log1p(z: Any) -> Any:
     near = np.logical_and(near, excess > -0.75)
     modulus = np.where(near, 0.5 * np.log1p(np.where(near, excess, 0)), np.log(np.hypot(x + 1, y)))
     broken = np.logical_or(np.isnan(x), np.isnan(y))
-    out = np.empty_like(wide)
+    out = np.positive(z)  # laid out as a ufunc lays it out
     out.real = np.where(broken, np.nan, modulus)
     out.imag = np.where(broken, np.nan, np.arctan2(y, x + 1))
-    return out.astype(z.dtype, copy=False)
+    return out
+
+
+def _of_others(function: Any, ufunc: Any, z: Any) -> Any:
+    """Return ``function`` of an array that is not NumPy's: of its values, where it has some, else by a ufunc.
+
+    The parts of other arrays cannot be written one by one.
+    """
+    from ..traced.array import Traced, called
+
+    if type(z) is Traced:
+        return called(function, (z,))
+    if type(z) is Batched:
+        return Batched(function(z.values), z.level)
+    return ufunc(z)
 
 
 def logaddexp(a: Any, b: Any) -> Any:

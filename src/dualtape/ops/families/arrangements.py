@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, combinations_with_replacement
 from itertools import combinations as _combinations
-from itertools import combinations_with_replacement
-from math import prod
+from math import comb, prod
 from operator import index
 from typing import Any
 
@@ -378,7 +378,13 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     if r == 0:
         return input[:0].clone()
     choose = combinations_with_replacement if with_replacement else _combinations
-    places = np.array(list(choose(range(input._array.size), r)), np.int64).reshape(-1, r)
+    n = input._array.size
+    count = comb(n + r - 1, r) if with_replacement and n else comb(n, r)
+    if count * r >= 2**60:
+        raise RuntimeError(f"combinations: {n} entries have more choices of {r} than fit in memory")
+    # whose memory is there before the first choice is made
+    entries = chain.from_iterable(choose(range(n), r))
+    places = np.fromiter(entries, np.int64, count * r).reshape(-1, r)
     return index_at(input, (asarray_like(places, input._array),))
 
 

@@ -221,6 +221,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     size, stride = tuple([index(n) for n in size]), tuple([index(n) for n in stride])
     if type(input._array) is Batched:
         return _sample_strided(input, size, stride, storage_offset)
+    if storage_offset is None and input._array.flags.c_contiguous and _reach(size, stride, 0) <= input._array.size:
+        return _strided_op(input, size, stride, 0)
     start = storage_start(input)
     offset = start if storage_offset is None else index(storage_offset)
     inside = start <= offset and _reach(size, stride, offset) <= start + input._array.size
@@ -258,8 +260,9 @@ def _sample_strided(x: Any, size: tuple, stride: tuple, storage_offset: int | No
 
 def storage_start(x: Any) -> int:
     """Return the offset of a tensor in its memory, in elements."""
-    viewed = x._base is not None and isinstance(all_samples(x._array), np.ndarray)  # others have no addresses
-    return x.storage_offset() if viewed else 0
+    array = all_samples(x._array)
+    placed = hasattr(array, "address") or hasattr(array, "__array_interface__")  # others have no addresses
+    return x.storage_offset() if placed and x._base is not None else 0
 
 
 def _storage(x: Any) -> Any:

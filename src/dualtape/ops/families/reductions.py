@@ -317,6 +317,8 @@ op("mean", _mean, kind=REDUCTION, keywords=("dtype",), jvp=LINEAR, quiet=False, 
 
 def _nansum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     refuse_complex("nansum", x, RuntimeError)
+    if getattr(dtype, "kind", "") == "c":
+        raise NotImplementedError(f"nansum: not implemented for {dtype}: use sum, or take real or imag first")
     return accumulate(np.add, np.where(np.isnan(x), 0, x) if x.dtype.kind == "f" else x, dim, keepdim, dtype)
 
 
