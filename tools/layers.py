@@ -64,7 +64,7 @@ LAYERS = (
         "PyTorch's names for what is elsewhere; questions about the machine",
     ),
     Layer(
-        ("tour", "draw", "cli", "__main__", "__init__", "types", "version", "as_torch", "commands"),
+        ("tour", "draw", "cli", "__main__", "__init__", "types", "version", "_placeholders", "as_torch", "commands"),
         "the command, pictures, the doorway for programs that import torch",
     ),
 )

@@ -3,7 +3,8 @@
 ``python -m dualtape.as_torch script.py [args]``, or ``as_torch.install()`` before anything imports torch, makes
 ``import torch``, ``torch.nn``, ``torch.func``, ``functorch`` and their submodules find dualtape. Each such module is a
 *door*: it has the contents of dualtape's module, passes on attributes that are set on it, and records names that were
-asked for and are missing.
+asked for and are missing. A name or module of PyTorch's that is not here is a placeholder, which may be imported and
+raises where it is used.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from . import _placeholders
 from ._tensor import naming
 from ._tensor.tensor import Tensor
 
@@ -52,11 +54,13 @@ class Door(ModuleType):
         try:
             value = getattr(behind, name)
         except AttributeError:
-            value = _elsewhere(f"{self.__name__}.{name}")
-            if value is None:
-                if not (name.startswith("__") and name.endswith("__")):
-                    missing[f"{self.__name__}.{name}"] += 1
+            if name.startswith("__") and name.endswith("__"):
                 raise
+            value = _not_behind(f"{self.__name__}.{name}")
+            if value is None:
+                raise
+            self.__dict__[name] = value
+            return value
         if isinstance(value, ModuleType) and value.__name__.startswith("dualtape"):
             value = sys.modules.get(f"{self.__name__}.{name}") or importlib.import_module(f"{self.__name__}.{name}")
         if isinstance(value, (FunctionType, type, ModuleType)):
@@ -74,11 +78,22 @@ class Door(ModuleType):
             delattr(self.__dict__["_behind"], name)
 
     def __dir__(self) -> Iterable[str]:
-        return sorted({*self.__dict__, *dir(self.__dict__["_behind"])})
+        listed = _placeholders.left_out_names(self.__name__)
+        return sorted({*self.__dict__, *dir(self.__dict__["_behind"]), *listed})
 
 
-def _elsewhere(name: str) -> Any:
-    return importlib.import_module(name) if name in _ELSEWHERE else None
+def _not_behind(path: str) -> Any:
+    """Return what stands for a name of PyTorch's that the module behind its door does not have: a module that is
+    elsewhere, the door of a module that is not here, or a placeholder. None if PyTorch has no such name.
+    """
+    if path in _ELSEWHERE:
+        return importlib.import_module(path)
+    if path == "torch.torch":
+        return sys.modules["torch"]
+    missing[path] += 1
+    if _placeholders.is_module(path):
+        return importlib.import_module(path)
+    return _placeholders.placeholder(path)
 
 
 def _behind(name: str) -> str:
@@ -104,11 +119,15 @@ class _Finder:
             found = None
         if found is None and not isinstance(_attribute(there), ModuleType):
             missing[name] += 1
-            return None
-        spec = ModuleSpec(name, self, origin=there, is_package=True)  # type: ignore[arg-type]
+            if not _placeholders.is_module(name):
+                return None
+            there = ""
+        spec = ModuleSpec(name, self, origin=there or None, is_package=True)  # type: ignore[arg-type]
         return spec
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
+        if spec.origin is None:
+            return Door(spec.name, _placeholders.empty(spec.name))
         there = _behind(spec.name)
         try:
             behind = importlib.import_module(there)
@@ -201,7 +220,7 @@ def uninstall() -> None:
 
 
 def report() -> str:
-    """Return the names that were asked for and not found, the most frequent first.
+    """Return the names that were asked for and not found, the most frequent first, and those of them that were used.
 
     Examples
     --------
@@ -211,8 +230,14 @@ def report() -> str:
     """
     if not missing:
         return "every name that was asked for was found"
-    lines = [f"{count:6d}  {name}" for name, count in sorted(missing.items(), key=lambda item: (-item[1], item[0]))]
-    return "\n".join(["asked for and not found:", *lines])
+    lines = ["asked for and not found:", *_counted(missing)]
+    if _placeholders.used:
+        lines += ["used, which raised an error:", *_counted(_placeholders.used)]
+    return "\n".join(lines)
+
+
+def _counted(names: Counter[str]) -> list[str]:
+    return [f"{count:6d}  {name}" for name, count in sorted(names.items(), key=lambda item: (-item[1], item[0]))]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
