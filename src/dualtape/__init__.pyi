@@ -66,6 +66,8 @@ from .modes import is_inference_mode_enabled as is_inference_mode_enabled
 from .modes import no_grad as no_grad
 from .modes import set_grad_enabled as set_grad_enabled
 from . import _C as _C
+from . import __config__ as __config__
+from . import __future__ as __future__
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import accelerator as accelerator
@@ -84,7 +86,9 @@ from .draw import Drawing as _Drawing
 draw: _Drawing
 from . import fft as fft
 from . import func as func
+from . import futures as futures
 from . import hips as hips
+from . import hub as hub
 from . import jit as jit
 from . import library as library
 from . import linalg as linalg
@@ -92,10 +96,13 @@ from . import multiprocessing as multiprocessing
 from . import nested as nested
 from . import nn as nn
 from . import numpy as numpy
+from . import onnx as onnx
 from . import optim as optim
 from . import overrides as overrides
 from . import profiler as profiler
+from . import quasirandom as quasirandom
 from . import random as random
+from . import return_types as return_types
 from . import scipy as scipy
 from . import serialization as serialization
 from . import signal as signal

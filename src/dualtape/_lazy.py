@@ -54,6 +54,13 @@ _MODULES = (
     "distributed",
     "array_api",
     "accelerator",
+    "futures",
+    "hub",
+    "onnx",
+    "quasirandom",
+    "return_types",
+    "__config__",
+    "__future__",
 )
 _LEGACY = (
     "FloatTensor",

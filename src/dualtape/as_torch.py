@@ -46,6 +46,9 @@ class Door(ModuleType):
     def __init__(self, name: str, behind: ModuleType) -> None:
         super().__init__(name, behind.__doc__)
         self.__dict__["_behind"] = behind
+        # Programs walk through the names of a module by its ``__dict__``.
+        contents = {key: value for key, value in vars(behind).items() if not key.startswith("_")}
+        self.__dict__.update({key: value for key, value in contents.items() if isinstance(value, (FunctionType, type))})
         if name == "torch":
             self.__dict__["__version__"] = VERSION
 

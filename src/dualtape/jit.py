@@ -16,8 +16,27 @@ from ._listing import listing
 
 T = TypeVar("T")
 
+
+class TracerWarning(Warning):
+    """PyTorch warns by it of what its tracer does not see; nothing here gives it."""
+
+
+class ScriptFunction:
+    """PyTorch's class of scripts: nothing is an instance of it, since a script is the function itself."""
+
+    def __init__(self) -> None:
+        raise TypeError("jit.ScriptFunction: a script is the function itself; there is nothing to make")
+
+
+class ScriptModule(ScriptFunction):
+    """PyTorch's class of scripts that are modules: nothing is an instance of it."""
+
+
 __all__ = [
     "Final",
+    "ScriptFunction",
+    "ScriptModule",
+    "TracerWarning",
     "annotate",
     "export",
     "fork",

@@ -25,6 +25,32 @@ def get_all_sharing_strategies() -> set[str]:
     return set()
 
 
+def get_sharing_strategy() -> str:
+    """``"copy"``: tensors are copied.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.multiprocessing.get_sharing_strategy()
+    'copy'
+    """
+    return "copy"
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Accept the name of one of PyTorch's ways to share memory: tensors are copied whichever it is.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.multiprocessing.set_sharing_strategy("file_system")
+    """
+    if new_strategy not in ("copy", "file_descriptor", "file_system"):
+        raise ValueError(
+            f"set_sharing_strategy: expected 'file_descriptor', 'file_system' or 'copy', got {new_strategy!r}"
+        )
+
+
 def spawn(
     fn: Any, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
 ) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 
 from .._tensor.tensor import Tensor as TensorBase
+from ..ops.linalg_error import LinAlgError as _LinAlgError
 from ..overrides.subclass import DisableTorchFunction as DisableTorchFunction
 from ..overrides.subclass import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ..overrides.subclass import disabled_dispatch as _disabled_torch_dispatch_impl
@@ -13,6 +14,9 @@ from . import _autograd as _autograd
 from . import _functions as _functions
 
 __all__ = [
+    "_LinAlgError",
+    "_get_tracing_state",
+    "_log_api_usage_once",
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "TensorBase",
@@ -22,6 +26,27 @@ __all__ = [
     "_disabled_torch_function_impl",
     "_functions",
 ]
+
+
+def _get_tracing_state() -> None:
+    """Return None: no script is being traced.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt._C._get_tracing_state() is None
+    True
+    """
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Do nothing: nobody is told which functions a program uses.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt._C._log_api_usage_once("mine")
+    """
 
 
 class _WeakTensorRef:

@@ -21,6 +21,22 @@ shown: ContextVar[list[tuple] | None] = ContextVar("shown", default=None)
 _NAMES = {"native": NATIVE, "inductor": NATIVE, "numpy": NUMPY, "eager": NUMPY, "aot_eager": NUMPY}
 
 
+_DEBUG = ("eager", "aot_eager")
+
+
+def list_backends(exclude_tags: Sequence[str] | None = ("debug", "experimental")) -> list[str]:
+    """Return the names of the backends of :func:`dualtape.compile`, without those for debugging unless they are asked
+    for by ``exclude_tags=()``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.compiler.list_backends()
+    ['inductor', 'native', 'numpy']
+    """
+    return sorted(name for name in _NAMES if "debug" not in (exclude_tags or ()) or name not in _DEBUG)
+
+
 @functools.cache
 def _has_llvm() -> bool:
     return importlib.util.find_spec("llvmlite") is not None

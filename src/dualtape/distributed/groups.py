@@ -65,6 +65,12 @@ class Backend(str):
     MPI = "mpi"
     NCCL = "nccl"
     UNDEFINED = "undefined"
+    # Names of PyTorch's other transports, which programs compare with; there is none of them here.
+    GLOO = "gloo"
+    UCC = "ucc"
+    XCCL = "xccl"
+    FAKE = "fake"
+    backend_list = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE]
 
     def __new__(cls, name: str) -> Any:
         if not isinstance(name, str):

@@ -22,6 +22,8 @@ from .parameter import factory_kwargs as factory_kwargs
 
 
 def __getattr__(name: str) -> Any:
+    if name == "grad":  # which needs the transforms
+        return import_module(".grad", __name__)
     if name in ("parallel", "DataParallel"):  # which need the processes' collectives
         parallel = import_module(".parallel", __name__)
         return parallel if name == "parallel" else parallel.DataParallel

@@ -171,6 +171,7 @@ from .modules.padding import ZeroPad3d as ZeroPad3d
 from . import attention as attention
 from .parameter import factory_kwargs as factory_kwargs
 from . import functional as functional
+from . import grad as grad
 from . import init as init
 from . import modules as modules
 from . import native as native

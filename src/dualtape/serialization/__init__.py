@@ -6,10 +6,18 @@ a reader of pickles that supports tensors and containers alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from .._listing import listing
+from .._tensor.device import device as _device
+from .._tensor.storage import UntypedStorage as _Storage
 from . import safetensors as safetensors
 from .files import load as load
 from .files import save as save
 from .source import FileFormatError as FileFormatError
+
+# What ``map_location`` of :func:`load` may be.
+MAP_LOCATION: TypeAlias = "Callable[[_Storage, str], _Storage] | _device | str | dict[str, str] | None"
 
 __dir__ = listing(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._listing import listing
+from .comparison import assert_allclose as assert_allclose
 from .comparison import assert_close as assert_close
 from .creation import make_tensor as make_tensor
 

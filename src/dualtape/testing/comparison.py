@@ -12,6 +12,7 @@ from .._tensor import dtypes
 from .._tensor.creation import as_tensor
 from .._tensor.device import strided
 from .._tensor.tensor import Tensor
+from ..errors import warn
 
 _RTOL = {
     "float16": 1e-3,
@@ -227,3 +228,49 @@ def assert_close(
         if msg is None:
             raise
         raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
+
+
+# Differences that assert_allclose allows, by dtype.
+_OLDER_TOLERANCES = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-5, 1e-8)}
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older form of :func:`assert_close`, deprecated: larger differences are allowed, dtypes are not compared, and
+    NaN equals NaN.
+
+    Parameters
+    ----------
+    actual, expected : Tensor, array or number
+        What is compared.
+    rtol, atol : float, optional
+        A difference of ``atol + rtol * abs(expected)`` is allowed; both or none. Default: by dtype.
+    equal_nan : bool
+        Whether NaN equals NaN.
+    msg : str
+        In place of the message.
+
+    Examples
+    --------
+    >>> import dualtape as dt, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     dt.testing.assert_allclose(dt.tensor([1.0]), [1.00001])
+    """
+    warn(
+        "testing.assert_allclose() is deprecated since 1.12 and will be removed in a future release: use"
+        " testing.assert_close()",
+        FutureWarning,
+    )
+    left = as_tensor(actual)
+    right = as_tensor(expected) if isinstance(expected, Tensor) else as_tensor(expected, dtype=left.dtype)
+    if rtol is None and atol is None:
+        names = [str(each.dtype).rpartition(".")[2] for each in (left, right)]
+        rtol, atol = [max(pair) for pair in zip(*[_OLDER_TOLERANCES.get(n, (0.0, 0.0)) for n in names], strict=True)]
+    assert_close(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)

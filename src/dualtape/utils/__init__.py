@@ -7,8 +7,10 @@ from typing import Any
 
 from .. import errors
 from .._listing import listing
+from .._tensor.swapping import swap_tensors as swap_tensors
 from . import _pytree as _pytree
 from . import checkpoint as checkpoint
+from . import deterministic as deterministic
 from . import dlpack as dlpack
 from . import hooks as hooks
 

@@ -5,6 +5,7 @@ from . import _python_dispatch as _python_dispatch
 from . import _pytree as _pytree
 from . import checkpoint as checkpoint
 from . import data as data
+from . import deterministic as deterministic
 from . import dlpack as dlpack
 from . import einops as einops
 from . import hooks as hooks

@@ -11,10 +11,12 @@ from ..._tensor.device import device as Device
 from ..._tensor.device import memory_format as MemoryFormat
 from ..._tensor.dtypes import dtype as Dtype
 from ..._tensor.shaped import empty_like
+from ..._tensor.swapping import swap_tensors
 from ..._tensor.tensor import Tensor
 from ...errors import warn
 from ...modes import no_grad
 from ..parameter import Parameter
+from . import _conversion_settings
 
 if TYPE_CHECKING:
     from typing import Self
@@ -36,12 +38,15 @@ class Conversions:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in list(self._parameters.items()):
             if parameter is None:
                 continue
             grad = parameter.grad
             with no_grad():
                 new, new_grad = fn(parameter), None if grad is None else fn(grad)
+            if _conversion_settings.overwrite or _conversion_settings.swap:
+                self._replace_parameter(name, parameter, new, new_grad)
+                continue
             parameter.data = new
             if grad is not None and new_grad is not None:
                 grad.data = new_grad
@@ -50,6 +55,16 @@ class Conversions:
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _replace_parameter(self, name: str, old: Parameter, new: Tensor, grad: Tensor | None) -> None:
+        """Put a new parameter in the place of ``old``; with ``dualtape.__future__``'s swap, the object remains."""
+        replacement = Parameter(new, old.requires_grad)
+        if grad is not None:
+            replacement.grad = grad.requires_grad_(old.grad.requires_grad)  # type: ignore[union-attr]
+        if _conversion_settings.swap:
+            swap_tensors(old, replacement)
+        else:
+            self._parameters[name] = replacement
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert to a device and/or a dtype, or to those of a tensor: ``to(dtype)``, ``to(device, dtype)``,
