@@ -47,9 +47,11 @@ def test_pickles_are_read_where_the_page_says_and_nowhere_else():
         "distributed/rpc/messages.py",
         # of what this process has just written, to see whether it can be sent
         "distributed/spread.py",
+        # with weights_only=False
+        "serialization/objects.py",
         "utils/data/_utils/worker.py",
     }
-    for words in ("`distributed.rpc`", "`all_gather_object`", "`DataLoader`"):
+    for words in ("`load(..., weights_only=False)`", "`distributed.rpc`", "`all_gather_object`", "`DataLoader`"):
         assert words in PAGE
 
 

@@ -13,6 +13,11 @@ from .._listing import listing
 from .._tensor.device import device as _device
 from .._tensor.storage import UntypedStorage as _Storage
 from . import safetensors as safetensors
+from .allowed import add_safe_globals as add_safe_globals
+from .allowed import clear_safe_globals as clear_safe_globals
+from .allowed import get_safe_globals as get_safe_globals
+from .allowed import get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint
+from .allowed import safe_globals as safe_globals
 from .files import load as load
 from .files import save as save
 from .source import FileFormatError as FileFormatError

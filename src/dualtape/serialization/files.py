@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +12,14 @@ from .._tensor import device as devices
 from .._tensor.device import device
 from .._tensor.storage import UntypedStorage
 from .._tensor.tensor import Tensor, wrap
-from . import checkpoints, reading, safetensors, structure
+from . import checkpoints, objects, reading, safetensors, structure
 from .limits import Budget
 from .source import CallersError, FileFormatError, Source, replacing
 
 _KEY = "dualtape"  # under which the structure stands in a file's metadata
 
 
-def save(obj: Any, f: Any) -> None:
+def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = 4) -> None:
     """Write tensors, and the containers and plain values around them, into a file.
 
     The file is a ``.safetensors`` file that other programs read as well; the containers stand in its metadata. A
@@ -28,10 +29,15 @@ def save(obj: Any, f: Any) -> None:
     Parameters
     ----------
     obj : object
-        Tensors, arrays, numbers, strings, bytes, dtypes, devices, in lists, tuples, dicts and sets. Anything else is
-        refused, and named by its place: no file runs code when it is read.
+        Tensors, arrays, numbers, strings, bytes, dtypes, devices, in lists, tuples, dicts and sets. Anything else, as a
+        module, is pickled, and read back only with ``weights_only=False``, since that runs code: its ``state_dict()``
+        is plain data.
     f : path or binary file
         A path is replaced at once, when all is written.
+    pickle_module : module
+        What pickles objects that are no plain data.
+    pickle_protocol : int
+        Of these pickles; at least 4.
 
     Examples
     --------
@@ -42,8 +48,15 @@ def save(obj: Any, f: Any) -> None:
     >>> dt.load(io.BytesIO(file.getvalue()))
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
-    writer = structure.Writer(obj)
-    metadata = {_KEY: json.dumps(writer.structure, allow_nan=False, separators=(",", ":"))}
+    try:
+        writer = structure.Writer(obj)
+        node = writer.structure
+    except structure.NotPlain as refusal:
+        try:
+            node, writer = objects.described(obj, pickle_module, pickle_protocol)
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise TypeError(f"{refusal}; it cannot be pickled either: {error}") from None
+    metadata = {_KEY: json.dumps(node, allow_nan=False, separators=(",", ":"))}
     if isinstance(f, (str, os.PathLike)):
         with replacing(f) as file:
             safetensors.write(file, writer.arrays, metadata)
@@ -56,8 +69,8 @@ def save(obj: Any, f: Any) -> None:
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
     """Read a file written by :func:`save`, a ``.safetensors`` file, or a PyTorch checkpoint.
 
-    No file runs code: a checkpoint of PyTorch's may have tensors and plain containers, and what else it asks for is
-    refused by name.
+    By default no file runs code: tensors and plain containers are read, and what else a file asks for is refused by
+    name, unless it is among the safe globals (:func:`dualtape.serialization.add_safe_globals`).
 
     Parameters
     ----------
@@ -66,7 +79,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         Where tensors are to be: a device, for each device another one, or a function of a storage and of the name of
         its device that gives a storage, or None. Default: where they were.
     weights_only : bool, optional
-        PyTorch reads anything where this is False; here the reader is the same, and refuses what would need code.
+        False: read objects of any class, which runs whatever code the file asks for. Only for files that you would run
+        as a program. Default: True.
     mmap : bool, optional
         Whether the tensors' memory is the file itself, read when it is touched, and never written back. Only for files
         that nobody shortens meanwhile: the operating system ends a process that touches a page beyond the file's end.
@@ -86,7 +100,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     with Source.opened(f, bool(mmap)) as source, source.reading():
         start = source.read(0, min(9, source.size))
         if start[:4] == b"PK\x03\x04":
-            return checkpoints.read(source, placed)
+            return checkpoints.read(source, placed, weights_only is False)
         if start[8:] != b"{":
             kind = "neither a .safetensors file nor a checkpoint"
             if start[:1] == b"\x80":
@@ -96,7 +110,11 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
         if _KEY not in metadata:
             return {name: placed(wrap(array), "cpu") for name, array in arrays.items()}
         budget = Budget(len(metadata[_KEY]), source.size)
-        return reading.Reader(arrays, placed, budget).value(json.loads(metadata[_KEY]))
+        node = json.loads(metadata[_KEY])
+        reader = reading.Reader(arrays, placed, budget)
+        if not isinstance(node, dict) or "pickle" not in node:
+            return reader.value(node)
+        return reader.unpickled(node, weights_only is False)
 
 
 def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:

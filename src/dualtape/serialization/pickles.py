@@ -24,12 +24,15 @@ class Refused(FileFormatError):
 
 
 class Word:
-    """A global that a pickle may name, and the function that builds its result (None: it may only be named)."""
+    """A global that a pickle may name, and the function that builds its result (None: it may only be named).
 
-    __slots__ = ("name", "build")
+    One of the user's ``own`` is a class or function that the user has called safe.
+    """
 
-    def __init__(self, name: str, build: Callable[..., Any] | None) -> None:
-        self.name, self.build = name, build
+    __slots__ = ("build", "name", "own")
+
+    def __init__(self, name: str, build: Callable[..., Any] | None, own: bool = False) -> None:
+        self.name, self.build, self.own = name, build, own
 
 
 _MARK = object()
@@ -100,6 +103,7 @@ class _Machine:
         self.words, self.persistent, self.budget = words, persistent, budget
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.own: dict[int, Any] = {}  # instances of classes that the user has called safe
         self.depths: dict[int, tuple[tuple, int]] = {}  # of tuples that hold tuples, by id, which stays theirs
 
     def pop(self) -> Any:
@@ -148,9 +152,13 @@ class _Machine:
             stack.append(self._word(module, word))
         elif name in ("REDUCE", "NEWOBJ"):
             args, word = self.pop(), self.pop()
-            stack.append(self._called(word, args))
+            stack.append(self._called(word, args, name == "NEWOBJ"))
+        elif name == "NEWOBJ_EX":
+            keywords, args, word = self.pop(), self.pop(), self.pop()
+            stack.append(self._called(word, args, True, keywords))
         elif name == "BUILD":
-            _with_state(stack[-2], self.pop())
+            state = self.pop()
+            self._with_state(stack[-1], state)
         elif name == "BINPERSID":
             stack.append(self.persistent(self.pop()))
         elif name in ("APPEND", "APPENDS"):
@@ -198,14 +206,40 @@ class _Machine:
         target.update(zip(items[::2], items[1::2], strict=True))
         return target
 
-    def _called(self, word: Any, args: Any) -> Any:
+    def _called(self, word: Any, args: Any, new: bool = False, keywords: Any = None) -> Any:
         if not isinstance(word, Word) or word.build is None:
             name = word.name if isinstance(word, Word) else short(word)
             raise Refused(f"the pickle calls {name}, which is not to be called: refused")
         if not isinstance(args, tuple):
             raise ValueError(f"arguments that are a {type(args).__name__}, not a tuple")
+        if word.own:
+            kind: Any = word.build
+            if keywords is not None and not (isinstance(keywords, dict) and all(type(k) is str for k in keywords)):
+                raise ValueError(f"keyword arguments that are a {type(keywords).__name__}")
+            made = kind.__new__(kind, *args, **(keywords or {})) if new else kind(*args)
+            self.own[id(made)] = made
+            return made
+        if keywords is not None:
+            raise Refused(f"the pickle calls {word.name} with keyword arguments: refused")
         made = word.build(*args)
         return self._tuple(list(made)) if type(made) is tuple else made
+
+    def _with_state(self, target: Any, state: Any) -> None:
+        """Set an object's state: what a class that is safe makes of it, and the attributes of an OrderedDict, which is
+        where a state_dict has its versions.
+        """
+        if id(target) in self.own:
+            if hasattr(target, "__setstate__"):
+                target.__setstate__(state)
+                return
+            pair = state if type(state) is tuple and len(state) == 2 else (state, None)
+            for attributes in pair:
+                for name, value in (attributes or {}).items():
+                    setattr(target, name, value)
+        elif type(target) is not OrderedDict or not isinstance(state, dict) or not all(type(k) is str for k in state):
+            raise Refused(f"the pickle sets the state of a {type(target).__name__}: refused")
+        else:
+            set_attributes(target, state)
 
     def _word(self, module: Any, name: Any) -> Any:
         found = self.words.get((module, name)) if isinstance(module, str) and isinstance(name, str) else None
@@ -225,10 +259,3 @@ def _exactly(kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"items for a {type(value).__name__}, where a {kind.__name__} was expected")
     return value
-
-
-def _with_state(target: Any, state: Any) -> None:
-    """Set an object's state: the attributes of an OrderedDict, which is where a state_dict has its versions."""
-    if type(target) is not OrderedDict or not isinstance(state, dict) or not all(isinstance(k, str) for k in state):
-        raise Refused(f"the pickle sets the state of a {type(target).__name__}: refused")
-    set_attributes(target, state)

@@ -22,7 +22,11 @@ from .._tensor.tensor import Tensor, wrap
 from ..arrays.bfloat16 import BFloat16Array
 from ..nested import nested_tensor_from_jagged
 from ..nn import Parameter
+from . import allowed
+from .checkpoints import containers
 from .limits import Budget, check_sizes, check_span, set_attributes, short, strided_over
+from .objects import Unpickler
+from .pickles import Refused, unpickled
 from .source import DAMAGE, FileFormatError
 from .structure import FACTORIES
 
@@ -73,6 +77,31 @@ class Reader:
             raise
         except DAMAGE as error:
             raise FileFormatError(f"its structure has a damaged {kind}: {short(error)}") from error
+
+    def unpickled(self, node: dict, unsafe: bool) -> Any:
+        """Return the object that was pickled, with its tensors; if ``unsafe``, the code that it asks for is run."""
+        if set(node) != {"pickle", "tensors"} or not isinstance(node["tensors"], list):
+            raise FileFormatError(f"its structure has a pickle beside {short(list(node))}: expected its tensors")
+        data = base64.b64decode(_string(node["pickle"]), validate=True)
+        tensors = self.value(node["tensors"])
+
+        def persistent(identity: Any) -> Tensor:
+            if not (type(identity) is tuple and len(identity) == 2 and identity[0] == "tensor"):
+                raise FileFormatError(f"a persistent identity {short(identity)}: the pickle has tensors alone")
+            number = identity[1]
+            if type(number) is not int or not 0 <= number < len(tensors):
+                raise FileFormatError(f"tensor {short(number)} of {len(tensors)}")
+            return tensors[number]
+
+        if unsafe:
+            return Unpickler(data, persistent).load()
+        try:
+            return unpickled(data, {**containers(self._budget), **allowed.words()}, persistent, self._budget)
+        except Refused as error:
+            raise Refused(
+                f"{error}; it was saved as an object: add its classes by serialization.add_safe_globals, or, if you"
+                " would run the file as a program, load it with weights_only=False"
+            ) from None
 
     # --- plain values -----------------------------------------------------------------------------
 

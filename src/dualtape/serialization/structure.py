@@ -197,6 +197,16 @@ class Writer:
         return self._names[key]
 
 
+class NotPlain(TypeError):
+    """An object is no plain data: it can be saved as a pickle alone."""
+
+
+def is_plain_tensor(tensor: Tensor) -> bool:
+    """Return whether a tensor can be written without a pickle: its class is one of ours, its attributes are plain."""
+    attributes = {name: value for name, value in tensor.__dict__.items() if name != "_is_param"}
+    return type(tensor) in _CLASSES and not attributes
+
+
 def _tensors(obj: Any, seen: set) -> Iterator[Any]:
     """Yield the strided tensors and arrays in an object."""
     if isinstance(obj, (Tensor, np.ndarray)):
@@ -256,7 +266,7 @@ def _place(path: tuple) -> str:
     return "the object" + "".join(f"[{key!r}]" for key in path)
 
 
-def _refused(obj: Any, path: tuple, hint: str = "") -> TypeError:
+def _refused(obj: Any, path: tuple, hint: str = "") -> NotPlain:
     kind = obj if isinstance(obj, type) else type(obj)
     if not hint:
         hint = (
@@ -264,4 +274,4 @@ def _refused(obj: Any, path: tuple, hint: str = "") -> TypeError:
             if hasattr(obj, "state_dict")
             else "a file holds tensors, arrays, numbers, strings, bytes, lists, tuples, dicts and sets"
         )
-    return TypeError(f"save: {_place(path)} is a {kind.__module__}.{kind.__qualname__}, which is not saved: {hint}")
+    return NotPlain(f"save: {_place(path)} is a {kind.__module__}.{kind.__qualname__}, which is not saved: {hint}")
