@@ -66,6 +66,7 @@ LAYERS = (
             "_C",
             "_dynamo",
             "_functorch",
+            "_jit_internal",
             "_lazy",
             "data",
             "cpu",

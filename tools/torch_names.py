@@ -3,6 +3,7 @@
 Needs torch. Modules in Python are read, not imported: their classes, functions, assignments, and what they import from
 one another. Of modules in C++ and of all that ``import torch`` loads, the names are those that they have. A name that
 is an exception has a ``!`` behind it: the doorway has to give a class for it, since programs catch it.
+The constants of a class in C++ have a line of their own, with a ``:`` behind the class.
 """
 
 from __future__ import annotations
@@ -72,6 +73,14 @@ def found() -> dict[str, dict[str, bool]]:
     for name, module in sorted(sys.modules.items()):
         if name.partition(".")[0] == "torch" and isinstance(module, ModuleType):
             modules.setdefault(name, {}).update(_loaded(module))
+    for operation in torch._C._dispatch_get_all_op_names():
+        namespace, _, name = operation.partition("::")
+        modules.setdefault(f"torch.ops.{namespace}", {})[name.partition(".")[0]] = False
+    for package in ("torch._C", "torch"):  # the members of enumerations in C++
+        for name, value in sorted(vars(sys.modules[package]).items()):
+            members = getattr(value, "__members__", None)
+            if isinstance(value, type) and isinstance(members, dict):
+                modules[f"{package}.{name}:"] = dict.fromkeys(map(str, members), False)
     for name in list(modules):  # a package without a file of its own
         while name.rpartition(".")[0]:
             name = name.rpartition(".")[0]

@@ -70,6 +70,7 @@ from . import __config__ as __config__
 from . import __future__ as __future__
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
+from . import _jit_internal as _jit_internal
 from . import accelerator as accelerator
 from . import amp as amp
 from . import array_api as array_api

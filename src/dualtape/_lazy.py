@@ -32,6 +32,7 @@ _MODULES = (
     "_C",
     "_dynamo",
     "_functorch",
+    "_jit_internal",
     "func",
     "library",
     "compiler",

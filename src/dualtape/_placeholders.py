@@ -50,7 +50,7 @@ def _names(module: str) -> frozenset[str]:
 
 def is_module(name: str) -> bool:
     """Return whether PyTorch has a module of that name."""
-    return name in _modules()
+    return name in _modules() and not name.endswith(":")
 
 
 def left_out_names(module: str) -> list[str]:
@@ -117,6 +117,10 @@ class LeftOut:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
+        path = f"{self.__module__}.{self.__name__}"
+        # The overload of an operation, or a constant of a class of them, may be named like the whole.
+        if path.startswith("torch.ops.") or name in _names(f"{path}:"):
+            return LeftOut(f"{path}.{name}")
         self._refuse(f"was asked for {name!r}")
 
     def __mro_entries__(self, bases: tuple) -> tuple:

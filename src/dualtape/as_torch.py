@@ -34,8 +34,11 @@ _ELSEWHERE = {
     "torch.autograd.anomaly_mode": "dualtape.autograd.anomaly",
     "torch.autograd.grad_mode": "dualtape.modes",
     "torch.storage": "dualtape._tensor.storage",
+    "torch.distributed._tensor": "dualtape.distributed.tensor",
     "functorch": "dualtape.func",
 }
+# Older names of PyTorch's modules, which it still takes.
+_RENAMED = {"torch.distributed._tensor": "torch.distributed.tensor"}
 
 missing: Counter[str] = Counter()  # names that were asked for and not found, with how often
 
@@ -94,9 +97,17 @@ def _not_behind(path: str) -> Any:
     if path == "torch.torch":
         return sys.modules["torch"]
     missing[path] += 1
-    if _placeholders.is_module(path):
+    if _placeholders.is_module(_renamed(path)):
         return importlib.import_module(path)
-    return _placeholders.placeholder(path)
+    return _placeholders.placeholder(_renamed(path)) or _placeholders.placeholder(path)
+
+
+def _renamed(name: str) -> str:
+    """Return the name that PyTorch has now for a module, or for a name in one."""
+    for older, newer in _RENAMED.items():
+        if name == older or name.startswith(f"{older}."):
+            return newer + name[len(older) :]
+    return name
 
 
 def _behind(name: str) -> str:
@@ -122,7 +133,7 @@ class _Finder:
             found = None
         if found is None and not isinstance(_attribute(there), ModuleType):
             missing[name] += 1
-            if not _placeholders.is_module(name):
+            if not _placeholders.is_module(_renamed(name)):
                 return None
             there = ""
         spec = ModuleSpec(name, self, origin=there or None, is_package=True)  # type: ignore[arg-type]

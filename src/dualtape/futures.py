@@ -32,7 +32,7 @@ def collect_all(futures: Sequence[Future]) -> Future:
     for each in expected:
         if not isinstance(each, Future):
             raise TypeError(f"collect_all(): expected Futures, got {type(each).__name__}")
-    result = Future()
+    result: Future[list[Future[Any]]] = Future()
     waiting = {id(each) for each in expected}
 
     def drive() -> None:

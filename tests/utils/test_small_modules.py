@@ -240,3 +240,14 @@ def test_names_that_libraries_ask_for_at_import_have_meaning() -> None:
     with pytest.raises(ValueError, match="expected 'file_descriptor'"):
         dt.multiprocessing.set_sharing_strategy("nothing")
     assert "NumPy" in dt.__config__.show()
+
+
+def test_decorators_for_scripts_leave_functions_as_they_are() -> None:
+    from dualtape import _jit_internal as internal
+
+    assert internal._copy_to_script_wrapper(abs) is abs and internal._overload_method(abs) is abs
+    assert internal.export(abs) is abs and not internal.is_scripting()
+    assert internal.BroadcastingList2[int] == int | list[int]
+    assert futures.Future[int] is not None
+    with pytest.raises(OSError, match="ops are declared in Python"):
+        dt.ops.load_library("lib.so")

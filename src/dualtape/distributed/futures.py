@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Future"]
 
+T = TypeVar("T")
 
-class Future:
+
+class Future(Generic[T]):
     """A value, or an error, that may not be available yet.
 
     Examples
@@ -82,7 +84,7 @@ class Future:
 
     def then(self, callback: Callable) -> Future:
         """Return a future of the result of ``callback(future)``."""
-        result = Future()
+        result: Future[Any] = Future()
         result._drive = self._drive
 
         def run(found: Future) -> None:

@@ -105,7 +105,7 @@ class Work:
 
     def get_future(self) -> Future:
         """Return a future of the tensors that it fills; waiting for it waits for the work."""
-        future = Future()
+        future: Future[Any] = Future()
 
         def drive() -> None:
             try:

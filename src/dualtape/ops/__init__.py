@@ -77,10 +77,17 @@ def namespace(name: str) -> dict[str, Callable]:
 table.Registry.load = staticmethod(load)
 
 
+def _load_library(path: str) -> None:
+    """Refuse a library of ops in C++, which is made for PyTorch's own."""
+    raise OSError(f"ops.load_library: {path} cannot be loaded: ops are declared in Python, by dualtape.library")
+
+
 def __getattr__(name: str) -> Any:
     """``dualtape.ops.mine``: user-defined ops of a namespace; ``aten``: ops under ATen's names."""
     if name == "aten":
         return import_module(".aten", __name__)
+    if name == "load_library":
+        return _load_library
     functions = NAMESPACES.get(f"ops.{name}")
     if functions is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no op was declared in such a namespace")

@@ -56,6 +56,7 @@ _OVERLOADS = (
     "Tensor_Scalar",
     "Tensor_Tensor",
     "correction",
+    "stable",
     "sizes",
     "dims",
     "dtype",

@@ -7,6 +7,7 @@ from .events import DeviceType as DeviceType
 from .recorder import record_function as record_function
 from .session import ProfilerAction as ProfilerAction
 from .session import ProfilerActivity as ProfilerActivity
+from .session import kineto_available as kineto_available
 from .session import profile as profile
 from .session import schedule as schedule
 from .session import supported_activities as supported_activities

@@ -45,6 +45,18 @@ class ProfilerAction(enum.Enum):
     RECORD_AND_SAVE = 3
 
 
+def kineto_available() -> bool:
+    """Return False: profiles are taken in Python, and not by PyTorch's library for them.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.profiler.kineto_available()
+    False
+    """
+    return False
+
+
 def supported_activities() -> set[ProfilerActivity]:
     """The activities that can be recorded: the CPU. Work on a GPU appears as the time to submit it.
 

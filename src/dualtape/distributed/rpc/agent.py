@@ -146,7 +146,8 @@ class Agent:
         """Begin a call on another worker, or on this one."""
         if self._stopping:
             raise RuntimeError("rpc: this process has shut down; init_rpc comes first")
-        number, future = next(self._numbers), Future()
+        number = next(self._numbers)
+        future: Future[Any] = Future()
         data = pack("call", number, (function, args, kwargs), self, to)
         with self._lock:
             self._waiting[number] = _Waiting(future, to, seconds)

@@ -29,7 +29,7 @@ class _Owned:
     __slots__ = ("future", "forks", "ended")
 
     def __init__(self) -> None:
-        self.future = Future()
+        self.future: Future[Any] = Future()
         self.forks: set[tuple] = set()
         self.ended: set[tuple] = set()  # references whose end was heard of before their beginning
 
