@@ -123,7 +123,8 @@ def _itself(fn: Any = None, **options: Any) -> Any:
     return fn if callable(fn) else lambda function: function
 
 
-ignore = unused = export = script_method = interface = _itself
+ignore = unused = export = script_method = interface = _overload = _overload_method = _itself
+_script_if_tracing = script_if_tracing
 
 
 def is_scripting() -> bool:

@@ -278,7 +278,7 @@ def set_default_device(device: Any) -> None:
     """
     wanted = device if device is None or isinstance(device, _device) else _device(device)
     if wanted is not None and wanted.type != "cpu":
-        cupy()
+        cupy(wanted)
     devices.set_default(wanted)
 
 

@@ -251,3 +251,36 @@ def test_decorators_for_scripts_leave_functions_as_they_are() -> None:
     assert futures.Future[int] is not None
     with pytest.raises(OSError, match="ops are declared in Python"):
         dt.ops.load_library("lib.so")
+
+
+def test_devices_that_are_not_here_may_be_named_and_hold_nothing() -> None:
+    assert dt.device("mps") != dt.device("cpu") and str(dt.device("xpu:1")) == "xpu:1"
+    for use in (
+        lambda: dt.ones(2, device="mps"),
+        lambda: dt.ones(2).to("xpu"),
+        lambda: nn.Linear(1, 1, device="hpu"),
+        lambda: dt.set_default_device("mtia"),
+    ):
+        with pytest.raises(NotImplementedError, match="there are no tensors on .* here"):
+            use()
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda, .* at start of device string: tpu"):
+        dt.device("tpu")
+    assert dt.ones(1).device == dt.device("cpu")
+
+
+@needs_torch
+def test_limits_of_types_of_eight_bits_are_pytorchs() -> None:
+    import torch
+
+    from dualtape._placeholders import placeholder
+
+    for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"):
+        ours, theirs = dt.finfo(placeholder(f"torch.{name}")), torch.finfo(getattr(torch, name))
+        for field in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+            assert getattr(ours, field) == getattr(theirs, field)
+
+
+def test_arguments_of_to_are_read_as_pytorch_reads_them() -> None:
+    parse = dt._C._nn._parse_to
+    assert parse(dt.ones(1)) == (dt.device("cpu"), dt.float32, False, None)
+    assert parse(dtype=dt.float16, non_blocking=True) == (None, dt.float16, True, None)

@@ -12,6 +12,7 @@ from ..overrides.subclass import disabled_dispatch as _disabled_torch_dispatch_i
 from ..overrides.subclass import disabled_function as _disabled_torch_function_impl
 from . import _autograd as _autograd
 from . import _functions as _functions
+from . import _nn as _nn
 
 __all__ = [
     "_LinAlgError",
@@ -25,6 +26,7 @@ __all__ = [
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_functions",
+    "_nn",
 ]
 
 

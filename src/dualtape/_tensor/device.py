@@ -13,9 +13,18 @@ from .. import modes
 from ..arrays import Batched, module_of
 from . import naming
 
+# What PyTorch knows as devices. All but the first two may be named, and hold no tensors here.
+_TYPES = tuple(
+    """
+    cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone
+    """.split()
+)
+
 
 class device:
-    """The device on which a tensor's memory is.
+    """The device on which a tensor's memory is: ``cpu``, or ``cuda`` with CuPy.
+
+    Other names of PyTorch's devices are taken, so that programs can compare with them; there are no tensors on them.
 
     Examples
     --------
@@ -32,8 +41,8 @@ class device:
         if isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         kind, _, number = str(type).partition(":")
-        if kind not in ("cpu", "cuda"):
-            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {type!r}")
+        if kind not in _TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}")
         if number:
             if index is not None:
                 raise RuntimeError(
@@ -138,8 +147,13 @@ def of(array: Any) -> device:
     return device("cuda", array.device.id)
 
 
-def cupy() -> Any:
-    """Return the module that handles the GPU's arrays."""
+def cupy(target: device | None = None) -> Any:
+    """Return the module that handles the GPU's arrays; raise if the target is another device."""
+    if target is not None and target.type != "cuda":
+        raise NotImplementedError(
+            f"there are no tensors on {target} here: memory is on the CPU, or with CuPy on 'cuda'; create or move the"
+            " tensor there"
+        )
     try:
         import cupy
     except ImportError as error:
@@ -153,10 +167,10 @@ def move(array: Any, target: device) -> Any:
     """Return ``array`` on ``target``: itself if it is there already."""
     if target.type == "cpu":
         return array if isinstance(array, np.ndarray) or array.device == "cpu" else array.get()
-    if not isinstance(array, np.ndarray) and target.index in (None, array.device.id):
+    if target.type == "cuda" and not isinstance(array, np.ndarray) and target.index in (None, array.device.id):
         return array
     if type(array) is Batched:
         return Batched(move(array.values, target), array.level)
-    module = cupy()
+    module = cupy(target)
     with module.cuda.Device(target.index if target.index is not None else module.cuda.Device().id):
         return module.asarray(array)

@@ -386,6 +386,12 @@ class finfo:
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
     def __init__(self, type: dtype | None = None) -> None:
+        eighths = _FLOAT8.get(getattr(type, "__name__", ""))
+        if eighths is not None:  # no arrays have these types: programs ask for their limits all the same
+            self.bits, self.dtype, self.resolution = 8, str(getattr(type, "__name__", "")), 1.0
+            self.eps, self.max, self.min, self.tiny = eighths
+            self.smallest_normal = self.tiny
+            return
         numpy = to_numpy(type) if type is not None else _default.numpy
         if numpy.kind not in "fc":
             raise TypeError(f"finfo takes a floating-point type, got {of(numpy)!r}; use iinfo for integers")
@@ -400,6 +406,16 @@ class finfo:
             f"{name}={getattr(self, name):g}" for name in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         )
         return f"finfo({shown}, dtype={self.dtype})"
+
+
+# The step behind 1, the largest and the lowest number, and the smallest normal one of types of eight bits.
+_FLOAT8 = {
+    "float8_e4m3fn": (2.0**-3, 448.0, -448.0, 2.0**-6),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, -240.0, 2.0**-7),
+    "float8_e5m2": (2.0**-2, 57344.0, -57344.0, 2.0**-14),
+    "float8_e5m2fnuz": (2.0**-3, 57344.0, -57344.0, 2.0**-15),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127),
+}
 
 
 class iinfo:

@@ -126,7 +126,7 @@ def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
     def as_it_was(tensor: Tensor, location: str) -> Tensor:
         if location != "cpu":
             try:
-                devices.cupy()
+                devices.cupy(device(location))
             except RuntimeError as error:
                 raise RuntimeError(
                     f"load: the file has a tensor on {location}, which is not here ({error}); load it with"
