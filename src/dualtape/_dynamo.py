@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from .compiler import OptimizedModule as OptimizedModule
 from .compiler import allow_in_graph as allow_in_graph
+from .compiler import assume_constant_result as assume_constant_result
 from .compiler import compile as optimize
 from .compiler import disable as disable
 from .compiler import explain as explain

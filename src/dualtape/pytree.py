@@ -146,6 +146,19 @@ def register_pytree_node(
     _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
 
 
+def registered_nodes() -> dict[Any, tuple[Callable[[Any], tuple[list, Any]], Callable[[Any, Any], Any]]]:
+    """Return how each class of containers is taken apart, into children and a context, and put together."""
+
+    def flattening(kind: _Kind) -> Callable[[Any], tuple[list, Any]]:
+        def flatten(tree: Any) -> tuple[list, Any]:
+            children, context = kind.flatten(tree)
+            return list(children), context
+
+        return flatten
+
+    return {cls: (flattening(kind), kind.unflatten) for cls, kind in _KINDS.items() if cls is not _NAMED}
+
+
 def is_registered(cls: type) -> bool:
     """Return whether instances of ``cls`` are nodes."""
     return cls in _KINDS

@@ -136,3 +136,17 @@ def test_a_registered_dataclass_is_a_tree_of_its_fields() -> None:
 def test_a_dataclass_registered_wrongly_is_refused(cls: type, names: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         pytree.register_dataclass(cls, field_names=names)
+
+
+def test_pytorchs_registry_of_nodes_is_read_under_its_names() -> None:
+    from collections import namedtuple
+
+    from dualtape.utils import _pytree
+
+    Pair = namedtuple("Pair", "a b")
+    assert _pytree._get_node_type(Pair(1, 2)) is namedtuple and _pytree._get_node_type(3) not in _pytree.SUPPORTED_NODES
+    for tree in ([1, 2], (1,), {"a": 1}, Pair(1, 2)):
+        node = _pytree.SUPPORTED_NODES[_pytree._get_node_type(tree)]
+        assert node.unflatten_fn(*node.flatten_fn(tree)) == tree
+    assert _pytree.LeafSpec() == _pytree.tree_structure(3)
+    assert _pytree._broadcast_to_and_flatten(0, _pytree.tree_structure([1, (2, 3)])) == [0, 0, 0]

@@ -16,6 +16,7 @@ __all__ = [
     "Compiled",
     "OptimizedModule",
     "allow_in_graph",
+    "assume_constant_result",
     "compile",
     "compiled_autograd",
     "cudagraph_mark_step_begin",
@@ -40,6 +41,18 @@ def allow_in_graph(fn: T) -> T:
     --------
     >>> import dualtape as dt
     >>> dt.compiler.allow_in_graph(abs) is abs
+    True
+    """
+    return fn
+
+
+def assume_constant_result(fn: T) -> T:
+    """Return the function itself: it is traced like others, and what it reads is guarded.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.compiler.assume_constant_result(abs) is abs
     True
     """
     return fn
