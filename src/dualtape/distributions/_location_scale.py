@@ -21,47 +21,47 @@ class LocationScale(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    _expands = ("loc", "scale")
+    _dt_expands = ("loc", "scale")
     loc: Tensor
     scale: Tensor
     # The entropy of the noise.
-    _noise_entropy: float
+    _dt_noise_entropy: float
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    def _noise(self, shape: Any) -> Tensor:
+    def _dt_noise(self, shape: Any) -> Tensor:
         raise NotImplementedError
 
-    def _log_density(self, z: Any) -> Any:
+    def _dt_log_density(self, z: Any) -> Any:
         raise NotImplementedError
 
-    def _probability(self, z: Any) -> Any:
+    def _dt_probability(self, z: Any) -> Any:
         raise NotImplementedError
 
-    def _quantile(self, p: Any) -> Any:
+    def _dt_quantile(self, p: Any) -> Any:
         raise NotImplementedError
 
     mean = attribute("loc")
     mode = attribute("loc")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.loc + self.scale * self._noise(self._extended_shape(sample_shape))
+        return self.loc + self.scale * self._dt_noise(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
-        return self._log_density((value - self.loc) / self.scale) - self.scale.log()
+        self._dt_check_value(value)
+        return self._dt_log_density((value - self.loc) / self.scale) - self.scale.log()
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
-        return self._probability((value - self.loc) / self.scale)
+        self._dt_check_value(value)
+        return self._dt_probability((value - self.loc) / self.scale)
 
     def icdf(self, value: Any) -> Tensor:
-        return self.loc + self.scale * self._quantile(value)
+        return self.loc + self.scale * self._dt_quantile(value)
 
     def entropy(self) -> Tensor:
-        return self._noise_entropy + self.scale.log()
+        return self._dt_noise_entropy + self.scale.log()
 
 
 class Half(TransformedDistribution):
@@ -70,12 +70,12 @@ class Half(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _expands = ()
-    _whole: type[LocationScale]
+    _dt_expands = ()
+    _dt_whole: type[LocationScale]
     base_dist: LocationScale
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(self._whole(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(self._dt_whole(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     @property
     def scale(self) -> Tensor:
@@ -87,10 +87,10 @@ class Half(TransformedDistribution):
         return dt.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
-        return self._log_folded(value)
+        self._dt_check_value(value)
+        return self._dt_log_folded(value)
 
-    def _log_folded(self, value: Any) -> Tensor:
+    def _dt_log_folded(self, value: Any) -> Tensor:
         return dt.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def icdf(self, prob: Any) -> Tensor:

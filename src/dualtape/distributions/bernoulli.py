@@ -28,10 +28,10 @@ class Bernoulli(Odds, ExponentialFamily):
 
     support = constraints.boolean
     has_enumerate_support = True
-    _expands = ("probs", "logits")
+    _dt_expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
+        super().__init__(self._dt_set_odds(probs, logits), validate_args=validate_args)
 
     mean = attribute("probs")
 
@@ -48,7 +48,7 @@ class Bernoulli(Odds, ExponentialFamily):
             return dt.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         logits, value = broadcast_all(self.logits, value)
         return -dt.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
@@ -60,5 +60,5 @@ class Bernoulli(Odds, ExponentialFamily):
         values = values.view(-1, *[1] * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         return Canonical((self.probs.logit(),), softplus, 0)

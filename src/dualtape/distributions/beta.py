@@ -28,7 +28,7 @@ class Beta(ExponentialFamily):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
-    _expands = ("_dirichlet",)
+    _dt_expands = ("_dirichlet",)
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self._dirichlet = Dirichlet(dt.stack(broadcast_all(concentration1, concentration0), -1), validate_args=False)
@@ -61,13 +61,13 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return self._dirichlet.log_prob(dt.stack([value, 1 - value], -1))
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         return Canonical(
             (self.concentration1, self.concentration0), lambda x, y: x.lgamma() + y.lgamma() - (x + y).lgamma()
         )

@@ -27,12 +27,12 @@ class Binomial(Odds, Distribution):
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, **Odds.arg_constraints}
     has_enumerate_support = True
-    _expands = ("total_count", "probs", "logits")
+    _dt_expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        super().__init__(self._set_counted_odds(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(self._dt_set_counted_odds(total_count, probs, logits), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
@@ -56,7 +56,7 @@ class Binomial(Odds, Distribution):
             return dt.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         count = self.total_count
         ways = (count + 1).lgamma() - (value + 1).lgamma() - (count - value + 1).lgamma()
         return ways + value * self.logits - count * softplus(self.logits)

@@ -29,12 +29,12 @@ class Categorical(Odds, Distribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
-    _is_binary = False
-    _expands = ("probs", "logits")
-    _shares = ("_num_events",)
+    _dt_is_binary = False
+    _dt_expands = ("probs", "logits")
+    _dt_shares = ("_num_events",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        name, given = self._given(probs, logits)
+        name, given = self._dt_given(probs, logits)
         if given.dim() < 1:
             raise ValueError(f"Categorical: {name} needs a dimension for the categories, got a number")
         normalised = given / given.sum(-1, keepdim=True) if probs is not None else given - given.logsumexp(-1, True)
@@ -64,7 +64,7 @@ class Categorical(Odds, Distribution):
             return drawn.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         places, logits = value.long().unsqueeze(-1), self.logits
         if value.shape != self._batch_shape:
             places, logits = dt.broadcast_tensors(places, logits)

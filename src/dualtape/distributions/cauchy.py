@@ -23,7 +23,7 @@ class Cauchy(LocationScale):
     tensor(0.7500)
     """
 
-    _noise_entropy = math.log(4 * math.pi)
+    _dt_noise_entropy = math.log(4 * math.pi)
 
     @property
     def mean(self) -> Tensor:
@@ -33,14 +33,14 @@ class Cauchy(LocationScale):
     def variance(self) -> Tensor:
         return dt.full_like(self.loc, math.inf)
 
-    def _noise(self, shape: Any) -> Tensor:
+    def _dt_noise(self, shape: Any) -> Tensor:
         return dt.empty(shape, dtype=self.loc.dtype, device=self.loc.device).cauchy_()
 
-    def _log_density(self, z: Any) -> Any:
+    def _dt_log_density(self, z: Any) -> Any:
         return -math.log(math.pi) - (z**2).log1p()
 
-    def _probability(self, z: Any) -> Any:
+    def _dt_probability(self, z: Any) -> Any:
         return z.atan() / math.pi + 0.5
 
-    def _quantile(self, p: Any) -> Any:
+    def _dt_quantile(self, p: Any) -> Any:
         return (math.pi * (p - 0.5)).tan()

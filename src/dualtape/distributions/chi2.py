@@ -22,7 +22,7 @@ class Chi2(Gamma):
     """
 
     arg_constraints = {"df": constraints.positive}
-    _expands = ("concentration", "rate")
+    _dt_expands = ("concentration", "rate")
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)

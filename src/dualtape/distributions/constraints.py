@@ -262,7 +262,7 @@ class _Along(Constraint):
     is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
     event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
-    def _checked(self, value: Any, expected: int, parts: Callable) -> list:
+    def _dt_checked(self, value: Any, expected: int, parts: Callable) -> list:
         """Return the results for the parts, after a check of how long the value is in all."""
         if not -value.dim() <= self.dim < value.dim():
             raise AssertionError(f"dim {self.dim} is outside of a value of {value.dim()} dimensions")
@@ -292,7 +292,7 @@ class cat(_Along):
             raise AssertionError(f"{len(self.cseq)} constraints and {len(self.lengths)} lengths: expected one for each")
 
     def check(self, value: Any) -> Any:
-        return dt.cat(self._checked(value, sum(self.lengths), lambda: value.split(self.lengths, self.dim)), self.dim)
+        return dt.cat(self._dt_checked(value, sum(self.lengths), lambda: value.split(self.lengths, self.dim)), self.dim)
 
 
 @_shown_as("Stack")
@@ -316,7 +316,7 @@ class stack(_Along):
         return of_parts + (self.dim + of_parts < 0)
 
     def check(self, value: Any) -> Any:
-        return dt.stack(self._checked(value, len(self.cseq), lambda: value.unbind(self.dim)), self.dim)
+        return dt.stack(self._dt_checked(value, len(self.cseq), lambda: value.unbind(self.dim)), self.dim)
 
 
 # --- constraints by a condition -------------------------------------------------------------------

@@ -31,8 +31,8 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
 
     support = constraints.unit_interval
     has_rsample = True
-    _expands = ("probs", "logits")
-    _shares = ("_lims",)
+    _dt_expands = ("probs", "logits")
+    _dt_shares = ("_lims",)
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        name, given = self._given(probs, logits)
+        name, given = self._dt_given(probs, logits)
         (value,) = broadcast_all(given)
         if name == "probs":
             validate = self._validate_args if validate_args is None else validate_args
@@ -62,33 +62,33 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         """
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
-    def _outside(self) -> Tensor:
+    def _dt_outside(self) -> Tensor:
         """Return where the formulas are used rather than their series."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Tensor:
-        return dt.where(self._outside(), self.probs, self._lims[0])
+        return dt.where(self._dt_outside(), self.probs, self._lims[0])
 
-    def _log_norm(self) -> Tensor:
+    def _dt_log_norm(self) -> Tensor:
         """Return the logarithm of the density's normalising factor, 2 atanh(1 - 2p) / (1 - 2p)."""
         cut = self._cut_probs()
         exact = ((-cut).log1p() - cut.log()).abs().log() - (1 - 2 * cut).abs().log()
         x = (self.probs - 0.5) ** 2
-        return dt.where(self._outside(), exact, math.log(2.0) + (4 / 3 + 104 / 45 * x) * x)
+        return dt.where(self._dt_outside(), exact, math.log(2.0) + (4 / 3 + 104 / 45 * x) * x)
 
     @property
     def mean(self) -> Tensor:
         cut = self._cut_probs()
         exact = cut / (2 * cut - 1) + 1 / ((-cut).log1p() - cut.log())
         x = self.probs - 0.5
-        return dt.where(self._outside(), exact, 0.5 + (1 / 3 + 16 / 45 * x**2) * x)
+        return dt.where(self._dt_outside(), exact, 0.5 + (1 / 3 + 16 / 45 * x**2) * x)
 
     @property
     def variance(self) -> Tensor:
         cut = self._cut_probs()
         exact = cut * (cut - 1) / (1 - 2 * cut) ** 2 + 1 / ((-cut).log1p() - cut.log()) ** 2
         x = (self.probs - 0.5) ** 2
-        return dt.where(self._outside(), exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+        return dt.where(self._dt_outside(), exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
     @property
     def stddev(self) -> Tensor:
@@ -103,28 +103,28 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return self.icdf(dt.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         logits, value = broadcast_all(self.logits, value)
         unnormalised = -dt.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
-        return unnormalised + self._log_norm()
+        return unnormalised + self._dt_log_norm()
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         cut = self._cut_probs()
         exact = (cut**value * (1 - cut) ** (1 - value) + cut - 1) / (2 * cut - 1)
-        inside = dt.where(self._outside(), exact, value)
+        inside = dt.where(self._dt_outside(), exact, value)
         return dt.where(value <= 0, 0.0, dt.where(value >= 1, 1.0, inside))
 
     def icdf(self, value: Any) -> Tensor:
         cut = self._cut_probs()
         exact = ((-cut + value * (2 * cut - 1)).log1p() - (-cut).log1p()) / (cut.log() - (-cut).log1p())
-        return dt.where(self._outside(), exact, value)
+        return dt.where(self._dt_outside(), exact, value)
 
     def entropy(self) -> Tensor:
         failure = (-self.probs).log1p()
-        return self.mean * (failure - self.probs.log()) - self._log_norm() - failure
+        return self.mean * (failure - self.probs.log()) - self._dt_log_norm() - failure
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         def log_normalizer(x: Any) -> Tensor:
             outside = (x <= self._lims[0] - 0.5) | (x > self._lims[1] - 0.5)
             cut = dt.where(outside, x, self._lims[0] - 0.5)

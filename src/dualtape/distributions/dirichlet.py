@@ -26,7 +26,7 @@ class Dirichlet(ExponentialFamily):
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
-    _expands = ("concentration",)
+    _dt_expands = ("concentration",)
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:
@@ -54,7 +54,7 @@ class Dirichlet(ExponentialFamily):
         return dt._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return (self.concentration - 1).xlogy(value).sum(-1) - log_multivariate_beta(self.concentration)
 
     def entropy(self) -> Tensor:
@@ -62,7 +62,7 @@ class Dirichlet(ExponentialFamily):
         spread = (a.shape[-1] - total) * total.digamma() + ((a - 1) * a.digamma()).sum(-1)
         return log_multivariate_beta(a) - spread
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         return Canonical((self.concentration,), log_multivariate_beta)
 
 

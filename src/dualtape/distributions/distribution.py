@@ -50,8 +50,8 @@ class Distribution:
     _validate_args: bool = __debug__
     # The attributes that expand() expands where they are set, and those that it shares: each class says so whose
     # constructor sets other attributes than that of its base.
-    _expands: tuple[str, ...]
-    _shares: tuple[str, ...] = ()
+    _dt_expands: tuple[str, ...]
+    _dt_shares: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -67,10 +67,10 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            self._check_parameters()
+            self._dt_check_parameters()
         super().__init__()
 
-    def _check_parameters(self) -> None:
+    def _dt_check_parameters(self) -> None:
         try:
             declared = self.arg_constraints.items()
         except NotImplementedError:
@@ -93,18 +93,18 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The distribution with its parameters expanded to ``batch_shape``, without copying."""
-        declared = next((cls for cls in type(self).__mro__ if "_expands" in vars(cls)), None)
+        declared = next((cls for cls in type(self).__mro__ if "_dt_expands" in vars(cls)), None)
         if declared is None:
             raise NotImplementedError(f"{type(self).__name__} has no expand")
         new, batch_shape = self._get_checked_instance(declared, _instance), Size(batch_shape)
         batch = len(self._batch_shape)
-        for name in self._expands:
+        for name in self._dt_expands:
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
                 new.__dict__[name] = value.expand(batch_shape + value.shape[batch:])
             elif isinstance(value, Distribution):
                 new.__dict__[name] = value.expand(batch_shape)
-        new.__dict__.update({name: self.__dict__[name] for name in self._shares})
+        new.__dict__.update({name: self.__dict__[name] for name in self._dt_shares})
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -191,7 +191,7 @@ class Distribution:
         """The shape of samples."""
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _check_value(self, value: Any) -> None:
+    def _dt_check_value(self, value: Any) -> None:
         if self._validate_args:
             self._validate_sample(value)
 

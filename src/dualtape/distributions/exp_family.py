@@ -32,14 +32,14 @@ class ExponentialFamily(Distribution):
     tensor(1.4189)
     """
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         # A user-defined family has these three if it was written for PyTorch.
         if not hasattr(self, "_natural_params") or not hasattr(self, "_log_normalizer"):
             raise NotImplementedError(f"{type(self).__name__} does not give its natural parameters")
         return Canonical(self._natural_params, self._log_normalizer, getattr(self, "_mean_carrier_measure", None))
 
     def entropy(self) -> Tensor:
-        form = self._canonical()
+        form = self._dt_canonical()
         if form.mean_carrier is None:
             raise NotImplementedError(f"{type(self).__name__} does not give the mean of its carrier measure")
         normalizer, slopes = normalizer_slopes(form)

@@ -28,7 +28,7 @@ class Exponential(ExponentialFamily):
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _expands = ("rate",)
+    _dt_expands = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
@@ -55,11 +55,11 @@ class Exponential(ExponentialFamily):
         return dt.empty(shape, dtype=self.rate.dtype, device=self.rate.device).exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value: Any) -> Tensor:
@@ -68,5 +68,5 @@ class Exponential(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         return Canonical((-self.rate,), lambda x: -(-x).log(), 0)

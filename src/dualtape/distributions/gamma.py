@@ -29,7 +29,7 @@ class Gamma(ExponentialFamily):
     arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _expands = ("concentration", "rate")
+    _dt_expands = ("concentration", "rate")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = broadcast_all(concentration, rate)
@@ -54,17 +54,17 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Tensor:
         value = dt.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        self._check_value(value)
+        self._dt_check_value(value)
         powers = self.concentration.xlogy(self.rate) + (self.concentration - 1).xlogy(value)
         return powers - self.rate * value - self.concentration.lgamma()
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return dt.special.gammainc(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         return Canonical((self.concentration - 1, -self.rate), lambda x, y: (x + 1).lgamma() - (x + 1) * (-y).log(), 0)

@@ -28,7 +28,7 @@ class GeneralizedPareto(Distribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
-    _expands = ("loc", "scale", "concentration")
+    _dt_expands = ("loc", "scale", "concentration")
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
@@ -39,7 +39,7 @@ class GeneralizedPareto(Distribution):
         bounded = self.loc - self.scale / self.concentration
         return constraints.interval(self.loc, dt.where(self.concentration < 0, bounded, math.inf))
 
-    def _tail(self, z: Any) -> Any:
+    def _dt_tail(self, z: Any) -> Any:
         """Return ``log(1 + concentration * z) / concentration``, by its series where the concentration is near zero."""
         small = dt.isclose(self.concentration, dt.zeros_like(self.concentration))
         a = self.concentration.masked_fill(small, 1)
@@ -64,13 +64,13 @@ class GeneralizedPareto(Distribution):
         return self.icdf(dt.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
-        return -(1 + self.concentration) * self._tail(self._z(value)) - self.scale.log()
+        self._dt_check_value(value)
+        return -(1 + self.concentration) * self._dt_tail(self._z(value)) - self.scale.log()
 
     def log_survival_function(self, value: Any) -> Tensor:
         """The logarithm of the probability of more than ``value``."""
-        self._check_value(value)
-        return -self._tail(self._z(value))
+        self._dt_check_value(value)
+        return -self._dt_tail(self._z(value))
 
     def log_cdf(self, value: Any) -> Tensor:
         """The logarithm of the probability of at most ``value``."""

@@ -26,10 +26,10 @@ class Geometric(Odds, Distribution):
     """
 
     support = constraints.nonnegative_integer
-    _expands = ("probs", "logits")
+    _dt_expands = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
+        super().__init__(self._dt_set_odds(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None and not holds_everywhere(self.probs > 0):
             raise ValueError(f"{self!r}: parameter probs has to be positive, got invalid values:\n{shown(self.probs)}")
 
@@ -51,7 +51,7 @@ class Geometric(Odds, Distribution):
             return (uniform.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         value, probs = broadcast_all(value, self.probs)
         failing = probs.masked_fill((probs == 1) & (value == 0), 0)  # 0 * log(0) is nothing
         return value * (-failing).log1p() + probs.log()

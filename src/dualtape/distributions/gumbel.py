@@ -29,13 +29,13 @@ class Gumbel(TransformedDistribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
-    _expands = ("loc", "scale")
+    _dt_expands = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(_unit(self.loc, validate_args), self._made_transforms(), validate_args=validate_args)
+        super().__init__(_unit(self.loc, validate_args), self._dt_made_transforms(), validate_args=validate_args)
 
-    def _made_transforms(self) -> list[Transform]:
+    def _dt_made_transforms(self) -> list[Transform]:
         exp = ExpTransform()
         return [exp.inv, AffineTransform(0, -dt.ones_like(self.scale)), exp.inv, AffineTransform(self.loc, -self.scale)]
 
@@ -54,7 +54,7 @@ class Gumbel(TransformedDistribution):
         return self.stddev**2
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()
 

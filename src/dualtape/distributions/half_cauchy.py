@@ -24,7 +24,7 @@ class HalfCauchy(Half):
     tensor(0.5000)
     """
 
-    _whole = Cauchy
+    _dt_whole = Cauchy
 
     @property
     def mean(self) -> Tensor:
@@ -35,9 +35,9 @@ class HalfCauchy(Half):
         return self.base_dist.variance
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
-        return self._log_folded(dt.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
+        self._dt_check_value(value)
+        return self._dt_log_folded(dt.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device))
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return (value / self.scale).atan() * (2 / math.pi)

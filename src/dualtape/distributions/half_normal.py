@@ -22,7 +22,7 @@ class HalfNormal(Half):
     tensor(0.7979)
     """
 
-    _whole = Normal
+    _dt_whole = Normal
 
     @property
     def mean(self) -> Tensor:
@@ -33,5 +33,5 @@ class HalfNormal(Half):
         return self.scale**2 * (1 - 2 / math.pi)
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return (value / (self.scale * math.sqrt(2))).erf()

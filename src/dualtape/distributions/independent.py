@@ -26,8 +26,8 @@ class Independent(Distribution):
     """
 
     arg_constraints: Any = {}
-    _expands = ()
-    _shares = ("reinterpreted_batch_ndims",)
+    _dt_expands = ()
+    _dt_shares = ("reinterpreted_batch_ndims",)
 
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None

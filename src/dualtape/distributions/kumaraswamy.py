@@ -30,29 +30,29 @@ class Kumaraswamy(TransformedDistribution):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
-    _expands = ("concentration1", "concentration0")
+    _dt_expands = ("concentration1", "concentration0")
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         like = self.concentration0
         base = Uniform(dt.zeros_like(like), dt.ones_like(like), validate_args=validate_args)
-        super().__init__(base, self._made_transforms(), validate_args=validate_args)
+        super().__init__(base, self._dt_made_transforms(), validate_args=validate_args)
 
-    def _made_transforms(self) -> list[Transform]:
+    def _dt_made_transforms(self) -> list[Transform]:
         return [
             PowerTransform(self.concentration0.reciprocal()),
             AffineTransform(1.0, -1.0),
             PowerTransform(self.concentration1.reciprocal()),
         ]
 
-    def _moment(self, n: int) -> Any:
+    def _dt_moment(self, n: int) -> Any:
         """Return the mean of the ``n``-th power."""
         a, b = 1 + n / self.concentration1, self.concentration0
         return (a.lgamma() + b.lgamma() - (a + b).lgamma()).exp() * b
 
     @property
     def mean(self) -> Tensor:
-        return self._moment(1)
+        return self._dt_moment(1)
 
     @property
     def mode(self) -> Tensor:
@@ -63,7 +63,7 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._moment(2) - self._moment(1) ** 2
+        return self._dt_moment(2) - self._dt_moment(1) ** 2
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

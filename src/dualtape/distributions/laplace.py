@@ -23,7 +23,7 @@ class Laplace(LocationScale):
     tensor(2.)
     """
 
-    _noise_entropy = 1 + math.log(2)
+    _dt_noise_entropy = 1 + math.log(2)
 
     @property
     def variance(self) -> Tensor:
@@ -33,17 +33,17 @@ class Laplace(LocationScale):
     def stddev(self) -> Tensor:
         return 2**0.5 * self.scale
 
-    def _noise(self, shape: Any) -> Tensor:
+    def _dt_noise(self, shape: Any) -> Tensor:
         size = dt.empty(shape, dtype=self.loc.dtype, device=self.loc.device).exponential_()
         return (dt.randint(0, 2, shape, device=self.loc.device) * 2 - 1) * size
 
-    def _log_density(self, z: Any) -> Any:
+    def _dt_log_density(self, z: Any) -> Any:
         return -z.abs() - math.log(2)
 
-    def _probability(self, z: Any) -> Any:
+    def _dt_probability(self, z: Any) -> Any:
         tail = 0.5 * (-z.abs()).exp()
         return dt.where(z < 0, tail, 1 - tail)
 
-    def _quantile(self, p: Any) -> Any:
+    def _dt_quantile(self, p: Any) -> Any:
         from_median = p - 0.5
         return -from_median.sign() * (-2 * from_median.abs()).log1p()

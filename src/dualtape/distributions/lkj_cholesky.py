@@ -31,8 +31,8 @@ class LKJCholesky(Distribution):
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
-    _expands = ("concentration",)
-    _shares = ("dim",)
+    _dt_expands = ("concentration",)
+    _dt_shares = ("dim",)
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
@@ -63,7 +63,7 @@ class LKJCholesky(Distribution):
             return rows + rest.sqrt().diag_embed()
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         # the determinant, and that of the map from the factor to the correlations, as powers of the diagonal
         diagonal = value.diagonal(dim1=-2, dim2=-1)[..., 1:]
         row = dt.arange(2, self.dim + 1, device=self.concentration.device)

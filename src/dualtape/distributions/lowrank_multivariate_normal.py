@@ -38,8 +38,8 @@ class LowRankMultivariateNormal(Distribution):
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
     has_rsample = True
-    _expands = ("loc", "cov_factor", "cov_diag")
-    _shares = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
+    _dt_expands = ("loc", "cov_factor", "cov_diag")
+    _dt_shares = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
@@ -67,7 +67,7 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def _broadcast(self, matrix: Any) -> Any:
+    def _dt_broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     mean = attribute("loc")
@@ -85,13 +85,13 @@ class LowRankMultivariateNormal(Distribution):
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         scaled = self._unbroadcasted_cov_factor / root
         identity = dt.eye(scaled.shape[-2], dtype=scaled.dtype, device=scaled.device)
-        return self._broadcast(root * dt.linalg.cholesky(scaled @ scaled.mT + identity))
+        return self._dt_broadcast(root * dt.linalg.cholesky(scaled @ scaled.mT + identity))
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrix."""
         factor = self._unbroadcasted_cov_factor
-        return self._broadcast(factor @ factor.mT + self._unbroadcasted_cov_diag.diag_embed())
+        return self._dt_broadcast(factor @ factor.mT + self._unbroadcasted_cov_diag.diag_embed())
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
@@ -99,7 +99,7 @@ class LowRankMultivariateNormal(Distribution):
         diagonal = self._unbroadcasted_cov_diag
         scaled = self._unbroadcasted_cov_factor.mT / diagonal.unsqueeze(-2)
         inner = dt.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
-        return self._broadcast(diagonal.reciprocal().diag_embed() - inner.mT @ inner)
+        return self._dt_broadcast(diagonal.reciprocal().diag_embed() - inner.mT @ inner)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -110,7 +110,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc + along + self._unbroadcasted_cov_diag.sqrt() * own
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         factor, diagonal = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         distance = low_rank_distance(factor, diagonal, value - self.loc, self._capacitance_tril)
         log_det = low_rank_log_det(diagonal, self._capacitance_tril)

@@ -29,8 +29,8 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
     has_rsample = False
-    _expands = ("_mixture_distribution",)
-    _shares = ("_num_component",)
+    _dt_expands = ("_mixture_distribution",)
+    _dt_shares = ("_num_component",)
 
     def __init__(
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
@@ -77,7 +77,7 @@ class MixtureSameFamily(Distribution):
         """The components."""
         return self._component_distribution
 
-    def _weights(self) -> Any:
+    def _dt_weights(self) -> Any:
         """Return the probabilities of the components, with dimensions for the event."""
         return self._mixture_distribution.probs.reshape(
             self._mixture_distribution.param_shape + (1,) * len(self._event_shape)
@@ -89,13 +89,13 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return (self._weights() * self._component_distribution.mean).sum(-1 - len(self._event_shape))
+        return (self._dt_weights() * self._component_distribution.mean).sum(-1 - len(self._event_shape))
 
     @property
     def variance(self) -> Tensor:
         component = self._component_distribution
         spread = component.variance + (component.mean - self._pad(self.mean)) ** 2
-        return (self._weights() * spread).sum(-1 - len(self._event_shape))
+        return (self._dt_weights() * spread).sum(-1 - len(self._event_shape))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with dt.no_grad():

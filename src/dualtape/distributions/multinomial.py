@@ -29,8 +29,8 @@ class Multinomial(OfCategories, Distribution):
     """
 
     total_count: int
-    _expands = ("_categorical",)
-    _shares = ("total_count",)
+    _dt_expands = ("_categorical",)
+    _dt_shares = ("total_count",)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -42,7 +42,7 @@ class Multinomial(OfCategories, Distribution):
         self.total_count = total_count
         self._categorical = Categorical(probs, logits)
         self._binomial = Binomial(total_count, self.probs)
-        super().__init__(*self._shapes(), validate_args=validate_args)
+        super().__init__(*self._dt_shapes(), validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Multinomial:
         new = super().expand(batch_shape, _instance)
@@ -67,7 +67,7 @@ class Multinomial(OfCategories, Distribution):
         return counts.scatter_add_(-1, drawn, dt.ones_like(drawn, dtype=counts.dtype))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)

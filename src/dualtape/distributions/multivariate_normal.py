@@ -38,8 +38,8 @@ class MultivariateNormal(Distribution):
     arg_constraints = {"loc": constraints.real_vector, **OF_MATRICES}
     support = constraints.real_vector
     has_rsample = True
-    _expands = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
-    _shares = ("_unbroadcasted_scale_tril",)
+    _dt_expands = ("loc", "covariance_matrix", "scale_tril", "precision_matrix")
+    _dt_shares = ("_unbroadcasted_scale_tril",)
 
     def __init__(
         self,
@@ -60,23 +60,23 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = lower_factor(name, matrix)
 
-    def _broadcast(self, matrix: Any) -> Any:
+    def _dt_broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance matrix."""
-        return self._broadcast(self._unbroadcasted_scale_tril)
+        return self._dt_broadcast(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrix."""
-        return self._broadcast(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+        return self._dt_broadcast(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
-        return self._broadcast(dt.cholesky_inverse(self._unbroadcasted_scale_tril))
+        return self._dt_broadcast(dt.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     mean = attribute("loc")
     mode = attribute("loc")
@@ -90,7 +90,7 @@ class MultivariateNormal(Distribution):
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         factor = self._unbroadcasted_scale_tril
         distance = squared_length(factor, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_diagonal(factor)

@@ -32,12 +32,12 @@ class NegativeBinomial(Odds, Distribution):
         "probs": constraints.half_open_interval(0.0, 1.0),
     }
     support = constraints.nonnegative_integer
-    _expands = ("total_count", "probs", "logits")
+    _dt_expands = ("total_count", "probs", "logits")
 
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        super().__init__(self._set_counted_odds(total_count, probs, logits), validate_args=validate_args)
+        super().__init__(self._dt_set_counted_odds(total_count, probs, logits), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -57,7 +57,7 @@ class NegativeBinomial(Odds, Distribution):
             return dt.poisson(gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         count, logsigmoid = self.total_count, dt.nn.functional.logsigmoid
         unnormalised = count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         ways = (count + value).lgamma() - (1 + value).lgamma() - count.lgamma()

@@ -27,7 +27,7 @@ class Normal(LocationScale, ExponentialFamily):
     tensor(-0.9189)
     """
 
-    _noise_entropy = 0.5 + _HALF_LOG_2PI
+    _dt_noise_entropy = 0.5 + _HALF_LOG_2PI
 
     stddev = attribute("scale")
 
@@ -35,19 +35,19 @@ class Normal(LocationScale, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.scale**2
 
-    def _noise(self, shape: Any) -> Tensor:
+    def _dt_noise(self, shape: Any) -> Tensor:
         return _standard_normal(shape, self.loc.dtype, self.loc.device)
 
-    def _log_density(self, z: Any) -> Any:
+    def _dt_log_density(self, z: Any) -> Any:
         return -0.5 * z * z - _HALF_LOG_2PI
 
-    def _probability(self, z: Any) -> Any:
+    def _dt_probability(self, z: Any) -> Any:
         return dt.special.ndtr(z)
 
-    def _quantile(self, p: Any) -> Any:
+    def _dt_quantile(self, p: Any) -> Any:
         return dt.special.ndtri(p)
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         precision = 1 / self.scale**2
         return Canonical(
             (self.loc * precision, -0.5 * precision), lambda x, y: -0.25 * x * x / y + 0.5 * (-math.pi / y).log(), 0

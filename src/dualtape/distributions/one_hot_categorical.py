@@ -28,11 +28,11 @@ class OneHotCategorical(OfCategories, Distribution):
 
     support = constraints.one_hot
     has_enumerate_support = True
-    _expands = ("_categorical",)
+    _dt_expands = ("_categorical",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
-        super().__init__(*self._shapes(), validate_args=validate_args)
+        super().__init__(*self._dt_shapes(), validate_args=validate_args)
 
     mean = attribute("probs")
 
@@ -49,7 +49,7 @@ class OneHotCategorical(OfCategories, Distribution):
         return dt.nn.functional.one_hot(places, self._event_shape[0]).to(self.probs)
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:

@@ -25,14 +25,14 @@ class Pareto(TransformedDistribution):
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
-    _expands = ("scale", "alpha")
+    _dt_expands = ("scale", "alpha")
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
-        super().__init__(base, self._made_transforms(), validate_args=validate_args)
+        super().__init__(base, self._dt_made_transforms(), validate_args=validate_args)
 
-    def _made_transforms(self) -> list[Transform]:
+    def _dt_made_transforms(self) -> list[Transform]:
         return [ExpTransform(), AffineTransform(0, self.scale)]
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

@@ -29,14 +29,14 @@ class LogitRelaxedBernoulli(Odds, Distribution):
     """
 
     support = constraints.real
-    _expands = ("probs", "logits")
-    _shares = ("temperature",)
+    _dt_expands = ("probs", "logits")
+    _dt_shares = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self.temperature = temperature
-        super().__init__(self._set_odds(probs, logits), validate_args=validate_args)
+        super().__init__(self._dt_set_odds(probs, logits), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, probs = self._extended_shape(sample_shape), clamp_probs(self.probs)
@@ -45,7 +45,7 @@ class LogitRelaxedBernoulli(Odds, Distribution):
         return (noise + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         logits, value = broadcast_all(self.logits, value)
         difference = logits - value * self.temperature
         return dt.as_tensor(self.temperature).log() + difference - 2 * softplus(difference)
@@ -65,7 +65,7 @@ class RelaxedBernoulli(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
     base_dist: LogitRelaxedBernoulli
-    _expands = ()
+    _dt_expands = ()
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None

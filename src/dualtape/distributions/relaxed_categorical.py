@@ -32,15 +32,15 @@ class ExpRelaxedCategorical(OfCategories, Distribution):
 
     support = constraints.real_vector  # of which the exponentials add up to one
     has_rsample = True
-    _expands = ("_categorical",)
-    _shares = ("temperature",)
+    _dt_expands = ("_categorical",)
+    _dt_shares = ("temperature",)
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(*self._shapes(), validate_args=validate_args)
+        super().__init__(*self._dt_shapes(), validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape, logits = self._extended_shape(sample_shape), self.logits
@@ -49,7 +49,7 @@ class ExpRelaxedCategorical(OfCategories, Distribution):
         return scores - scores.logsumexp(-1, True)
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         n = self._event_shape[0]
         logits, value = broadcast_all(self.logits, value)
         score = (logits - value * self.temperature).log_softmax(-1).sum(-1)
@@ -70,7 +70,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical
-    _expands = ()
+    _dt_expands = ()
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None

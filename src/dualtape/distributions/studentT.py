@@ -27,7 +27,7 @@ class StudentT(Distribution):
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    _expands = ("df", "loc", "scale", "_chi2")
+    _dt_expands = ("df", "loc", "scale", "_chi2")
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
@@ -53,7 +53,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * normal * (self._chi2.rsample(sample_shape) / self.df).rsqrt()
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         z = (value - self.loc) / self.scale
         half = 0.5 * self.df
         normalizer = self.scale.log() + 0.5 * (math.pi * self.df).log() + half.lgamma() - (half + 0.5).lgamma()

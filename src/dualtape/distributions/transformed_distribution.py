@@ -30,8 +30,8 @@ class TransformedDistribution(Distribution):
     """
 
     arg_constraints: Any = {}
-    _expands: tuple[str, ...] = ()
-    _shares = ("transforms",)
+    _dt_expands: tuple[str, ...] = ()
+    _dt_shares = ("transforms",)
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else transforms
@@ -56,7 +56,7 @@ class TransformedDistribution(Distribution):
         cut = len(forward) - after
         super().__init__(Size(forward[:cut]), Size(forward[cut:]), validate_args=validate_args)
 
-    def _made_transforms(self) -> list[Transform]:
+    def _dt_made_transforms(self) -> list[Transform]:
         """Return the transforms; a subclass makes them of its own parameters."""
         return self.transforms
 
@@ -64,7 +64,7 @@ class TransformedDistribution(Distribution):
         new = super().expand(batch_shape, _instance)
         shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self._event_shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new.transforms = new._made_transforms()
+        new.transforms = new._dt_made_transforms()
         return new
 
     @constraints.dependent_property(is_discrete=False)
@@ -81,18 +81,18 @@ class TransformedDistribution(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with dt.no_grad():
-            return self._forward(self.base_dist.sample(sample_shape))
+            return self._dt_forward(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._forward(self.base_dist.rsample(sample_shape))
+        return self._dt_forward(self.base_dist.rsample(sample_shape))
 
-    def _forward(self, x: Any) -> Any:
+    def _dt_forward(self, x: Any) -> Any:
         for transform in self.transforms:
             x = transform(x)
         return x
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         events, log_prob, y = len(self._event_shape), 0.0, value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -115,4 +115,4 @@ class TransformedDistribution(Distribution):
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
     def icdf(self, value: Any) -> Tensor:
-        return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
+        return self._dt_forward(self.base_dist.icdf(self._monotonize_cdf(value)))

@@ -26,7 +26,7 @@ class Uniform(Distribution):
     """
 
     has_rsample = True
-    _expands = ("low", "high")
+    _dt_expands = ("low", "high")
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
@@ -61,12 +61,12 @@ class Uniform(Distribution):
         return self.low + uniform * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         inside = (self.low <= value) & (value < self.high)
         return inside.type_as(self.low).log() - (self.high - self.low).log()
 
     def cdf(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Any) -> Tensor:

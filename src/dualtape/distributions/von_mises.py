@@ -29,7 +29,7 @@ class VonMises(Distribution):
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
-    _expands = ("loc", "concentration")
+    _dt_expands = ("loc", "concentration")
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
@@ -53,7 +53,7 @@ class VonMises(Distribution):
             return draws.von_mises(self.loc.expand(shape), self.concentration.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         # scaled by exp(-concentration), the Bessel function does not overflow
         exponent = self.concentration * ((value - self.loc).cos() - 1)
         return exponent - math.log(2 * math.pi) - dt.special.i0e(self.concentration).log()

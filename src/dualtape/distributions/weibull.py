@@ -28,23 +28,23 @@ class Weibull(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
-    _expands = ("scale", "concentration")
+    _dt_expands = ("scale", "concentration")
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(dt.ones_like(self.scale), validate_args=validate_args)
-        super().__init__(base, self._made_transforms(), validate_args=validate_args)
+        super().__init__(base, self._dt_made_transforms(), validate_args=validate_args)
 
-    def _made_transforms(self) -> list[Transform]:
+    def _dt_made_transforms(self) -> list[Transform]:
         return [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
 
-    def _moment(self, n: int) -> Any:
+    def _dt_moment(self, n: int) -> Any:
         """Return the mean of the ``n``-th power, for scale one."""
         return (1 + n / self.concentration).lgamma().exp()
 
     @property
     def mean(self) -> Tensor:
-        return self.scale * self._moment(1)
+        return self.scale * self._dt_moment(1)
 
     @property
     def mode(self) -> Tensor:
@@ -53,7 +53,7 @@ class Weibull(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale**2 * (self._moment(2) - self._moment(1) ** 2)
+        return self.scale**2 * (self._dt_moment(2) - self._dt_moment(1) ** 2)
 
     def entropy(self) -> Tensor:
         inverse = self.concentration.reciprocal()

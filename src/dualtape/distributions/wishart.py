@@ -33,8 +33,8 @@ class Wishart(ExponentialFamily):
 
     support = constraints.positive_definite
     has_rsample = True
-    _expands = ("df", "covariance_matrix", "scale_tril", "precision_matrix")
-    _shares = ("_unbroadcasted_scale_tril",)
+    _dt_expands = ("df", "covariance_matrix", "scale_tril", "precision_matrix")
+    _dt_shares = ("_unbroadcasted_scale_tril",)
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
@@ -65,48 +65,48 @@ class Wishart(ExponentialFamily):
         super().__init__(batch, event, validate_args=validate_args)
         self._unbroadcasted_scale_tril = lower_factor(name, matrix)
 
-    def _broadcast(self, matrix: Any) -> Any:
+    def _dt_broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the vectors' covariance matrix."""
-        return self._broadcast(self._unbroadcasted_scale_tril)
+        return self._dt_broadcast(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The vectors' covariance matrix."""
-        return self._broadcast(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+        return self._dt_broadcast(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the vectors' covariance matrix."""
-        return self._broadcast(dt.cholesky_inverse(self._unbroadcasted_scale_tril))
+        return self._dt_broadcast(dt.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    def _df(self, dims: int) -> Any:
+    def _dt_df(self, dims: int) -> Any:
         return self.df.reshape(*self._batch_shape, *[1] * dims)
 
     @property
     def mean(self) -> Tensor:
-        return self._df(2) * self.covariance_matrix
+        return self._dt_df(2) * self.covariance_matrix
 
     @property
     def mode(self) -> Tensor:
-        factor = self._df(2) - self._event_shape[-1] - 1
+        factor = self._dt_df(2) - self._event_shape[-1] - 1
         return factor.masked_fill(factor <= 0, math.nan) * self.covariance_matrix
 
     @property
     def variance(self) -> Tensor:
         covariance = self.covariance_matrix
         diagonal = covariance.diagonal(dim1=-2, dim2=-1)
-        return self._df(2) * (covariance**2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+        return self._dt_df(2) * (covariance**2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def _bartlett_sampling(self, sample_shape: Any = ()) -> Tensor:
         """Return samples by the Cholesky factor of a standard one: chi variables on the diagonal, normal ones
         below it.
         """
         shape, like = self._extended_shape(sample_shape), self._unbroadcasted_scale_tril
-        freedom = self._df(1) - dt.arange(self._event_shape[-1], dtype=like.dtype, device=like.device)
+        freedom = self._dt_df(1) - dt.arange(self._event_shape[-1], dtype=like.dtype, device=like.device)
         diagonal = Chi2(freedom, validate_args=False).rsample(sample_shape).sqrt()
         below = _standard_normal(shape, like.dtype, like.device).tril(-1)
         factor = like @ (below + diagonal.diag_embed())
@@ -131,7 +131,7 @@ class Wishart(ExponentialFamily):
         return sample
 
     def log_prob(self, value: Any) -> Tensor:
-        self._check_value(value)
+        self._dt_check_value(value)
         nu, p, factor = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         log_det = dt.linalg.slogdet(value).logabsdet
         trace = dt.cholesky_solve(value, factor).diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -146,7 +146,7 @@ class Wishart(ExponentialFamily):
         volume = (p + 1) * (log_det + 0.5 * p * math.log(2)) + (nu / 2).mvlgamma(p)
         return volume - 0.5 * (nu - p - 1) * mean_log_det + 0.5 * nu * p
 
-    def _canonical(self) -> Canonical:
+    def _dt_canonical(self) -> Canonical:
         def log_normalizer(x: Any, y: Any) -> Tensor:
             p = self._event_shape[-1]
             half = y + (p + 1) / 2

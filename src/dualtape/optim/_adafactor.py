@@ -46,7 +46,7 @@ class Adafactor(Elementwise):
     tensor([ 1.5000, -1.5000], requires_grad=True)
     """
 
-    _since = {"foreach": None}
+    _dt_since = {"foreach": None}
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Adafactor(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if p.is_complex():
             raise RuntimeError("Adafactor: a parameter is complex; pass its view_as_real() instead")
         gradient: Any = p.grad
@@ -94,7 +94,7 @@ class Adafactor(Elementwise):
             state["variance"] = zeros_like(gradient.detach())
         return state
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         adafactor(
             params,
             grads,

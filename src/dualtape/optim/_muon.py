@@ -47,8 +47,8 @@ class Muon(Elementwise):
     tensor(0., grad_fn=<SelectBackward0>)
     """
 
-    _since = {}
-    _numbers = ()
+    _dt_since = {}
+    _dt_numbers = ()
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class Muon(Elementwise):
             if len(shape) != 2:
                 raise ValueError(f"Muon is for matrices, got a parameter of shape {shape}: give it another optimizer")
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if p.is_complex():
             raise RuntimeError("Muon: a parameter is complex, and only real matrices are made orthogonal")
         return {"momentum_buffer": zeros_like(p.grad.detach())}  # type: ignore[union-attr]
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         muon(
             params,
             grads,

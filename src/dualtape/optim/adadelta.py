@@ -71,10 +71,10 @@ class Adadelta(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": scalar(0, p, group), "square_avg": zeros_beside(p), "acc_delta": zeros_beside(p)}
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         adadelta(
             params,
             grads,

@@ -44,8 +44,8 @@ class Adagrad(Elementwise):
     tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    _since = {"maximize": False, "foreach": None, "differentiable": False, "fused": None}
-    _sparse = None
+    _dt_since = {"maximize": False, "foreach": None, "differentiable": False, "fused": None}
+    _dt_sparse = None
 
     def __init__(
         self,
@@ -81,17 +81,17 @@ class Adagrad(Elementwise):
         check_forms(foreach, fused, differentiable)
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p] = self._fresh(p, group)
+                self.state[p] = self._dt_fresh(p, group)
 
-    def _fresh(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_fresh(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         value: Any = self.defaults["initial_accumulator_value"]
         value = complex(value, value) if p.is_complex() else value
         return {"step": scalar(0, p, group), "sum": full_like(p.detach(), value)}
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if group["fused"]:
             check_fused(p)
-        return self._fresh(p, group)
+        return self._dt_fresh(p, group)
 
     def share_memory(self) -> None:
         """Move the sums into memory that processes share."""
@@ -99,7 +99,7 @@ class Adagrad(Elementwise):
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         if group["fused"]:
             for p in params:
                 check_fused(p)

@@ -53,8 +53,8 @@ class Adam(Elementwise):
     tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    _since = {**Elementwise._since, "amsgrad": False, "decoupled_weight_decay": False, "fused": None}
-    _sparse = ": use SparseAdam"
+    _dt_since = {**Elementwise._dt_since, "amsgrad": False, "decoupled_weight_decay": False, "fused": None}
+    _dt_sparse = ": use SparseAdam"
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Adam(Elementwise):
         super().__init__(params, defaults)
         check_forms(foreach, fused, differentiable)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         if group["fused"]:
             check_fused(p)
         state = {"step": scalar(0, p, group), "exp_avg": zeros_beside(p), "exp_avg_sq": zeros_beside(p)}
@@ -109,7 +109,7 @@ class Adam(Elementwise):
             state["max_exp_avg_sq"] = zeros_beside(p)
         return state
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         if group["differentiable"] and any(state["step"].requires_grad for state in states):
             raise RuntimeError("a state's step requires grad: detach it, counts are not differentiated")
         if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:

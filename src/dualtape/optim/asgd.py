@@ -41,7 +41,7 @@ class ASGD(Elementwise):
     tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
-    _numbers = ("step", "eta", "mu")
+    _dt_numbers = ("step", "eta", "mu")
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ASGD(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         lr = _get_value(group["lr"])
         return {
             "step": scalar(0, p, group),
@@ -80,7 +80,7 @@ class ASGD(Elementwise):
             "ax": zeros_beside(p),
         }
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         asgd(
             params,
             grads,

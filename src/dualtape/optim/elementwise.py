@@ -15,35 +15,35 @@ from .optimizer import Optimizer, _get_scalar_dtype, _use_grad_for_differentiabl
 class Elementwise(Optimizer):
     """An optimizer that collects the arguments of its rule for each parameter with a gradient."""
 
-    _since: dict[str, Any] = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False}
-    _numbers: tuple[str, ...] = ("step",)  # entries of a state that are tensors of one element
-    _sparse: str | None = ""  # what to say of sparse gradients; None: they are taken
+    _dt_since: dict[str, Any] = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False}
+    _dt_numbers: tuple[str, ...] = ("step",)  # entries of a state that are tensors of one element
+    _dt_sparse: str | None = ""  # what to say of sparse gradients; None: they are taken
 
-    def _states(self, group: dict[str, Any], params: list) -> list[dict]:
+    def _dt_states(self, group: dict[str, Any], params: list) -> list[dict]:
         """Return the state of each parameter, created if there is none."""
         states = [self.state.get(p) for p in params]
         if not all(states):
-            begun = [state or self._begin(p, group) for p, state in zip(params, states, strict=True)]
+            begun = [state or self._dt_begin(p, group) for p, state in zip(params, states, strict=True)]
             self.state.update(zip(params, begun, strict=True))
             return begun
         return states  # type: ignore[return-value]
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Return the initial state of a parameter."""
         raise NotImplementedError
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         """Update the parameters of a group."""
         raise NotImplementedError
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in self._since.items():  # which checkpoints of earlier versions do not have
+            for name, value in self._dt_since.items():  # which checkpoints of earlier versions do not have
                 group.setdefault(name, value)
             for p in group["params"]:
                 kept = self.state.get(p)
-                for name in self._numbers if kept else ():
+                for name in self._dt_numbers if kept else ():
                     if not isinstance(kept[name], Tensor):  # type: ignore[index]
                         kept[name] = scalar(kept[name], p, group)  # type: ignore[index]
 
@@ -68,10 +68,10 @@ class Elementwise(Optimizer):
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             grads = [p.grad for p in params]
-            if self._sparse is not None and {*map(type, grads)} != {Tensor} and any(g.is_sparse for g in grads):
-                raise RuntimeError(f"{type(self).__name__} cannot use a sparse gradient{self._sparse}")
+            if self._dt_sparse is not None and {*map(type, grads)} != {Tensor} and any(g.is_sparse for g in grads):
+                raise RuntimeError(f"{type(self).__name__} cannot use a sparse gradient{self._dt_sparse}")
             if params:
-                self._update(group, params, grads, self._states(group, params))
+                self._dt_update(group, params, grads, self._dt_states(group, params))
         return loss
 
 

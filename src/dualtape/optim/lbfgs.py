@@ -75,7 +75,7 @@ class LBFGS(Optimizer):
     def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]
 
-    def _gradient(self) -> Tensor:
+    def _dt_gradient(self) -> Tensor:
         """Return all gradients in one vector of real numbers; those of complex parameters as pairs."""
         parts = []
         for p in self._params:
@@ -87,7 +87,7 @@ class LBFGS(Optimizer):
             parts.append(as_real(gradient).reshape(-1))
         return op("cat")(parts, 0)
 
-    def _move(self, distance: float, direction: Tensor) -> None:
+    def _dt_move(self, distance: float, direction: Tensor) -> None:
         start = 0
         for p in self._params:
             real = as_real(p)
@@ -124,13 +124,13 @@ class LBFGS(Optimizer):
         loss = float(first)
         evaluations = 1
         state["func_evals"] += 1
-        gradient = self._gradient()
+        gradient = self._dt_gradient()
         if gradient.abs().max() <= group["tolerance_grad"]:
             return first
 
         def evaluate(distance: float) -> tuple[float, Tensor]:
-            self._move(distance, direction)
-            found = float(closure()), self._gradient()
+            self._dt_move(distance, direction)
+            found = float(closure()), self._dt_gradient()
             for p, values in zip(self._params, here, strict=True):
                 p.copy_(values)
             return found
@@ -138,7 +138,7 @@ class LBFGS(Optimizer):
         direction, distance = state.get("d"), state.get("t")
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            direction = self._direction(state, gradient, direction, distance, group["history_size"])
+            direction = self._dt_direction(state, gradient, direction, distance, group["history_size"])
             if state.get("prev_flat_grad") is None:
                 state["prev_flat_grad"] = gradient.clone()
             else:
@@ -157,12 +157,12 @@ class LBFGS(Optimizer):
                 loss, gradient, distance, spent = _strong_wolfe(
                     evaluate, distance, direction, loss, gradient, slope, tolerance, left
                 )
-                self._move(distance, direction)
+                self._dt_move(distance, direction)
             else:
-                self._move(distance, direction)
+                self._dt_move(distance, direction)
                 if iteration != group["max_iter"]:
                     loss = float(closure())
-                    gradient = self._gradient()
+                    gradient = self._dt_gradient()
                     spent = 1
             evaluations += spent
             state["func_evals"] += spent
@@ -173,7 +173,7 @@ class LBFGS(Optimizer):
         state["d"], state["t"] = direction, distance
         return first
 
-    def _direction(self, state: dict, gradient: Tensor, last: Any, distance: Any, most: int) -> Tensor:
+    def _dt_direction(self, state: dict, gradient: Tensor, last: Any, distance: Any, most: int) -> Tensor:
         """Return Newton's direction, estimated from the stored differences."""
         if state["n_iter"] == 1 or last is None:  # a closure that raised has ended the first step
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)

@@ -39,8 +39,8 @@ class NAdam(Elementwise):
     tensor([ 0.4718, -1.4718], requires_grad=True)
     """
 
-    _since = {**Elementwise._since, "decoupled_weight_decay": False}
-    _numbers = ("step", "mu_product")
+    _dt_since = {**Elementwise._dt_since, "decoupled_weight_decay": False}
+    _dt_numbers = ("step", "mu_product")
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class NAdam(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
             "step": scalar(0, p, group),
             "mu_product": scalar(1, p, group),
@@ -84,7 +84,7 @@ class NAdam(Elementwise):
             "exp_avg_sq": zeros_beside(p),
         }
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         nadam(
             params,
             grads,

@@ -110,7 +110,7 @@ class Optimizer:
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
-        self._add_hooks()
+        self._dt_add_hooks()
         self._patch_step_function()
         if isinstance(params, Tensor):
             raise TypeError(
@@ -127,7 +127,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
-    def _add_hooks(self) -> None:
+    def _dt_add_hooks(self) -> None:
         for name in _HOOKS:
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
 
@@ -136,7 +136,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._add_hooks()
+        self._dt_add_hooks()
         self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
@@ -285,7 +285,7 @@ class Optimizer:
         >>> state["state"], state["param_groups"][0]["lr"], state["param_groups"][0]["params"]
         ({}, 0.1, [0])
         """
-        for hook in self._hooks("state_dict_pre"):
+        for hook in self._dt_hooks("state_dict_pre"):
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
@@ -299,7 +299,7 @@ class Optimizer:
             groups.append(packed)
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         result: StateDict = {"state": state, "param_groups": groups}
-        for hook in self._hooks("state_dict_post"):
+        for hook in self._dt_hooks("state_dict_post"):
             result = _given(hook(self, result), result)
         return result
 
@@ -316,7 +316,7 @@ class Optimizer:
         0.5
         """
         state_dict = state_dict.copy()
-        for hook in self._hooks("load_state_dict_pre"):
+        for hook in self._dt_hooks("load_state_dict_pre"):
             state_dict = _given(hook(self, state_dict), state_dict)
         saved = deepcopy(state_dict["param_groups"])
         if len(saved) != len(self.param_groups):
@@ -354,12 +354,12 @@ class Optimizer:
             if "param_names" in mine:
                 theirs.setdefault("param_names", mine["param_names"])
         self.__setstate__({"state": state, "param_groups": saved})
-        for hook in self._hooks("load_state_dict_post"):
+        for hook in self._dt_hooks("load_state_dict_post"):
             hook(self)
 
     # --- hooks --------------------------------------------------------------------------------------
 
-    def _hooks(self, name: str) -> list[Callable]:
+    def _dt_hooks(self, name: str) -> list[Callable]:
         return list(self.__dict__[f"_optimizer_{name}_hooks"].values())
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:

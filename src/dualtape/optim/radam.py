@@ -37,7 +37,7 @@ class RAdam(Elementwise):
     tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
-    _since = {**Elementwise._since, "decoupled_weight_decay": False}
+    _dt_since = {**Elementwise._dt_since, "decoupled_weight_decay": False}
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class RAdam(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": scalar(0, p, group), "exp_avg": zeros_beside(p), "exp_avg_sq": zeros_beside(p)}
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         radam(
             params,
             grads,

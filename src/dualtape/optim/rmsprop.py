@@ -45,7 +45,7 @@ class RMSprop(Elementwise):
     tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    _since = {**Elementwise._since, "momentum": 0, "centered": False}
+    _dt_since = {**Elementwise._dt_since, "momentum": 0, "centered": False}
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class RMSprop(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": scalar(0, p, group), "square_avg": zeros_beside(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_beside(p)
@@ -88,7 +88,7 @@ class RMSprop(Elementwise):
             state["grad_avg"] = zeros_beside(p)
         return state
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         rmsprop(
             params,
             grads,

@@ -70,12 +70,12 @@ class Rprop(Elementwise):
         }
         super().__init__(params, defaults)
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         lr = float(_get_value(group["lr"]))
         size: Any = complex(lr, lr) if p.is_complex() else lr
         return {"step": scalar(0, p, group), "prev": zeros_beside(p), "step_size": full_like(p.detach(), size)}
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         rprop(
             params,
             grads,

@@ -57,9 +57,9 @@ class SGD(Elementwise):
     tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
-    _since = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
-    _numbers = ()
-    _sparse = None
+    _dt_since = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+    _dt_numbers = ()
+    _dt_sparse = None
 
     def __init__(
         self,
@@ -94,13 +94,13 @@ class SGD(Elementwise):
         super().__init__(params, defaults)
         check_forms(foreach, fused, differentiable)
 
-    def _states(self, group: dict[str, Any], params: list) -> list[dict]:
+    def _dt_states(self, group: dict[str, Any], params: list) -> list[dict]:
         if group["fused"]:
             for p in params:
                 check_fused(p)
         return [self.state.get(p) or {} for p in params] if group["momentum"] != 0 else []
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         buffers: list = [state.get("momentum_buffer") for state in states]
         _run(
             params,

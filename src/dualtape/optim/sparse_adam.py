@@ -30,9 +30,9 @@ class SparseAdam(Elementwise):
     tensor([ 1.0000, -1.5000], requires_grad=True)
     """
 
-    _since = {"maximize": False}
-    _numbers = ()
-    _sparse = None
+    _dt_since = {"maximize": False}
+    _dt_numbers = ()
+    _dt_sparse = None
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class SparseAdam(Elementwise):
                     f"SparseAdam takes real dense parameters; {what.lower()} are those at (group, number) {places}"
                 )
 
-    def _begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _dt_begin(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "exp_avg": zeros_beside(p), "exp_avg_sq": zeros_beside(p)}
 
-    def _update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
+    def _dt_update(self, group: dict[str, Any], params: list, grads: list, states: list[dict]) -> None:
         if any(not gradient.is_sparse for gradient in grads):
             raise RuntimeError("SparseAdam: a gradient is dense; use Adam for its parameter")
         for state in states:

@@ -157,7 +157,7 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Include a model's parameters in the averages; the first ones are copied."""
-        pairs = zip(self._averaged(self.module), self._averaged(model), strict=False)
+        pairs = zip(self._dt_averaged(self.module), self._dt_averaged(model), strict=False)
         averages, current = [], []
         for mine, theirs in pairs:
             averages.append(mine.detach())
@@ -178,7 +178,7 @@ class AveragedModel(Module):
                 mine.detach().copy_(theirs.detach().to(mine.device))
         self.n_averaged += 1
 
-    def _averaged(self, model: Module) -> Iterable[Tensor]:
+    def _dt_averaged(self, model: Module) -> Iterable[Tensor]:
         return chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
 
 
@@ -259,7 +259,7 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _part(self, step: int) -> float:
+    def _dt_part(self, step: int) -> float:
         """Return the completed fraction of the annealing."""
         t = max(0, min(1, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - cos(pi * t)) / 2
@@ -270,7 +270,7 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._part(step - 1), self._part(step)
+        before, now = self._dt_part(step - 1), self._dt_part(step)
         values = []
         for group in self.optimizer.param_groups:
             end = group["swa_lr"]

@@ -139,7 +139,7 @@ def _to_uniform(p: Any, q: Any) -> Any:
 
 @_from(Beta, to=ContinuousBernoulli)
 def _to_continuous_bernoulli(p: Any, q: Any) -> Any:
-    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_norm()
+    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._dt_log_norm()
 
 
 @_from(Uniform, to=ContinuousBernoulli)
@@ -151,7 +151,7 @@ def _uniform_to_continuous_bernoulli(p: Any, q: Any) -> Any:
 def _uniform_to_beta(p: Any, q: Any) -> Any:
     a, b = q.concentration1, q.concentration0
     near_one = _uniform_mean_log(1 - p.high, 1 - p.low)
-    kl = -p.entropy() + q._canonical().log_normalizer(a, b) - (a - 1) * _mean_log(p) - (b - 1) * near_one
+    kl = -p.entropy() + q._dt_canonical().log_normalizer(a, b) - (a - 1) * _mean_log(p) - (b - 1) * near_one
     return kl.masked_fill(_outside(p, 0, 1), math.inf)
 
 

@@ -71,7 +71,7 @@ def _one_hot(p: Any, q: Any) -> Any:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: Any, q: Any) -> Any:
-    normalizers = p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    normalizers = p._dt_log_norm() + (-p.probs).log1p() - q._dt_log_norm() - (-q.probs).log1p()
     return p.mean * (p.logits - q.logits) + normalizers
 
 
@@ -94,7 +94,7 @@ def _exponential_family(p: Any, q: Any) -> Any:
         raise NotImplementedError(
             f"kl_divergence is not known of {type(p).__name__} and {type(q).__name__}: register_kl() adds it"
         )
-    of_p, of_q = p._canonical(), q._canonical()
+    of_p, of_q = p._dt_canonical(), q._dt_canonical()
     normalizer, slopes = normalizer_slopes(of_p)
     kl = of_q.log_normalizer(*of_q.parameters) - normalizer
     for mine, other, slope in zip(of_p.parameters, of_q.parameters, slopes, strict=True):

@@ -29,17 +29,17 @@ class _Joined(Transform):
     def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
-    def _parts(self, x: Any) -> Sequence[Any]:
+    def _dt_parts(self, x: Any) -> Sequence[Any]:
         raise NotImplementedError
 
-    def _check(self, x: Any, expected: int) -> None:
+    def _dt_check(self, x: Any, expected: int) -> None:
         if not -x.dim() <= self.dim < x.dim():
             raise AssertionError(f"dim {self.dim} is outside of a tensor of {x.dim()} dimensions")
         if x.shape[self.dim] != expected:
             raise AssertionError(f"expected {expected} elements of dim {self.dim}, got {x.shape[self.dim]}")
 
-    def _pairs(self, *values: Any) -> Iterator[tuple]:
-        return zip(self.transforms, *[self._parts(value) for value in values], strict=True)
+    def _dt_pairs(self, *values: Any) -> Iterator[tuple]:
+        return zip(self.transforms, *[self._dt_parts(value) for value in values], strict=True)
 
 
 class CatTransform(_Joined):
@@ -75,19 +75,19 @@ class CatTransform(_Joined):
             return self
         return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
-    def _parts(self, x: Any) -> Sequence[Any]:
-        self._check(x, self.length)
+    def _dt_parts(self, x: Any) -> Sequence[Any]:
+        self._dt_check(x, self.length)
         return x.split(self.lengths, self.dim)
 
     def _call(self, x: Any) -> Any:
-        return dt.cat([t(part) for t, part in self._pairs(x)], self.dim)
+        return dt.cat([t(part) for t, part in self._dt_pairs(x)], self.dim)
 
     def _inverse(self, y: Any) -> Any:
-        return dt.cat([t.inv(part) for t, part in self._pairs(y)], self.dim)
+        return dt.cat([t.inv(part) for t, part in self._dt_pairs(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         terms = []
-        for t, before, after in self._pairs(x, y):
+        for t, before, after in self._dt_pairs(x, y):
             term = t.log_abs_det_jacobian(before, after)
             terms.append(_sum_rightmost(term, self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
@@ -117,18 +117,18 @@ class StackTransform(_Joined):
     def with_cache(self, cache_size: int = 1) -> Any:
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
-    def _parts(self, x: Any) -> Sequence[Any]:
-        self._check(x, len(self.transforms))
+    def _dt_parts(self, x: Any) -> Sequence[Any]:
+        self._dt_check(x, len(self.transforms))
         return x.unbind(self.dim)
 
     def _call(self, x: Any) -> Any:
-        return dt.stack([t(part) for t, part in self._pairs(x)], self.dim)
+        return dt.stack([t(part) for t, part in self._dt_pairs(x)], self.dim)
 
     def _inverse(self, y: Any) -> Any:
-        return dt.stack([t.inv(part) for t, part in self._pairs(y)], self.dim)
+        return dt.stack([t.inv(part) for t, part in self._dt_pairs(y)], self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return dt.stack([t.log_abs_det_jacobian(*parts) for t, *parts in self._pairs(x, y)], self.dim)
+        return dt.stack([t.log_abs_det_jacobian(*parts) for t, *parts in self._dt_pairs(x, y)], self.dim)
 
     @constraints.dependent_property
     def domain(self) -> Any:

@@ -119,15 +119,15 @@ class Calls:
         """Call ``hook(module, grad_input, grad_output)`` after the module's backward; a result that is not None
         replaces the gradient of the inputs.
         """
-        self._set_full(True)
+        self._dt_set_full(True)
         return RemovableHandle.add(self._backward_hooks, hook, (), prepend)
 
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
         """The deprecated form, which sees the last operation of the module alone: use the full one."""
-        self._set_full(False)
+        self._dt_set_full(False)
         return RemovableHandle.add(self._backward_hooks, hook)
 
-    def _set_full(self, full: bool) -> None:
+    def _dt_set_full(self, full: bool) -> None:
         if self._is_full_backward_hook is not None and self._is_full_backward_hook is not full:
             raise RuntimeError(_BOTH.format("a single Module"))
         self._is_full_backward_hook = full

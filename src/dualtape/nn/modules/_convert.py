@@ -45,7 +45,7 @@ class Conversions:
             with no_grad():
                 new, new_grad = fn(parameter), None if grad is None else fn(grad)
             if _conversion_settings.overwrite or _conversion_settings.swap:
-                self._replace_parameter(name, parameter, new, new_grad)
+                self._dt_replace_parameter(name, parameter, new, new_grad)
                 continue
             parameter.data = new
             if grad is not None and new_grad is not None:
@@ -56,7 +56,7 @@ class Conversions:
                 self._buffers[name] = fn(buffer)
         return self
 
-    def _replace_parameter(self, name: str, old: Parameter, new: Tensor, grad: Tensor | None) -> None:
+    def _dt_replace_parameter(self, name: str, old: Parameter, new: Tensor, grad: Tensor | None) -> None:
         """Put a new parameter in the place of ``old``; with ``dualtape.__future__``'s swap, the object remains."""
         replacement = Parameter(new, old.requires_grad)
         if grad is not None:

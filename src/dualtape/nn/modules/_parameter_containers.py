@@ -63,7 +63,7 @@ class ParameterList(Module):
         self._size = 0
         self.extend(() if values is None else values)
 
-    def _name_at(self, idx: Any) -> str:
+    def _dt_name_at(self, idx: Any) -> str:
         place = as_index(idx)
         if not -self._size <= place < self._size:
             raise IndexError(f"index {place} is out of range: there are {self._size} values")
@@ -72,10 +72,10 @@ class ParameterList(Module):
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(self[k] for k in range(self._size)[idx])
-        return getattr(self, self._name_at(idx))
+        return getattr(self, self._dt_name_at(idx))
 
     def __setitem__(self, idx: int, param: Any) -> None:
-        setattr(self, self._name_at(idx), _as_parameter(param))
+        setattr(self, self._dt_name_at(idx), _as_parameter(param))
 
     def __len__(self) -> int:
         return self._size
@@ -127,20 +127,20 @@ class ParameterDict(Module):
         self._keys: dict[str, None] = {}
         self.update(() if parameters is None else parameters)
 
-    def _key(self, key: Any) -> str:
+    def _dt_key(self, key: Any) -> str:
         if not isinstance(key, str):
             raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string, got {key!r}")
         return key
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, self._key(key))
+        return getattr(self, self._dt_key(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
-        setattr(self, self._key(key), _as_parameter(value))
+        setattr(self, self._dt_key(key), _as_parameter(value))
         self._keys[key] = None
 
     def __delitem__(self, key: str) -> None:
-        del self._keys[self._key(key)]
+        del self._keys[self._dt_key(key)]
         delattr(self, key)
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class ParameterDict(Module):
 
     def copy(self) -> ParameterDict:
         """Another dict of the same parameters."""
-        return self._merged(self)
+        return self._dt_merged(self)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """Return the value of that name; store ``default`` if there is none."""
@@ -215,13 +215,13 @@ class ParameterDict(Module):
         raise RuntimeError("ParameterDict should not be called: it is a dict")
 
     def __or__(self, other: ParameterDict) -> ParameterDict:
-        return self._merged(self, other)
+        return self._dt_merged(self, other)
 
     def __ror__(self, other: ParameterDict) -> ParameterDict:
-        return self._merged(other, self)
+        return self._dt_merged(other, self)
 
     @staticmethod
-    def _merged(*parts: Any) -> ParameterDict:
+    def _dt_merged(*parts: Any) -> ParameterDict:
         return ParameterDict(chain.from_iterable(pairs("ParameterDict", part) for part in parts))
 
     def __ior__(self, other: ParameterDict) -> Self:

@@ -62,10 +62,10 @@ class State:
             " get_extra_state defines set_extra_state too"
         )
 
-    def _overrides(self, name: str) -> bool:
+    def _dt_overrides(self, name: str) -> bool:
         return getattr(type(self), name) is not getattr(State, name)
 
-    def _persistent(self) -> dict[str, Tensor]:
+    def _dt_persistent(self) -> dict[str, Tensor]:
         """Return the existing parameters and persistent buffers of this module alone."""
         kept = {k: b for k, b in self._buffers.items() if k not in self._non_persistent_buffers_set}
         return {name: tensor for name, tensor in {**self._parameters, **kept}.items() if tensor is not None}
@@ -73,9 +73,9 @@ class State:
     # --- out --------------------------------------------------------------------------------------
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        for name, tensor in self._persistent().items():
+        for name, tensor in self._dt_persistent().items():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        if self._overrides("get_extra_state"):
+        if self._dt_overrides("get_extra_state"):
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
@@ -109,7 +109,7 @@ class State:
         for before in self._state_dict_pre_hooks.values():
             before(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
-        for below, child in self._below(prefix):
+        for below, child in self._dt_below(prefix):
             child.state_dict(destination=destination, prefix=below, keep_vars=keep_vars)
         for after in self._state_dict_hooks.values():
             replaced = after(self, destination, prefix, of_this)
@@ -119,7 +119,7 @@ class State:
                 destination = replaced
         return destination
 
-    def _below(self, prefix: str) -> Iterator[tuple[str, Module]]:
+    def _dt_below(self, prefix: str) -> Iterator[tuple[str, Module]]:
         """Yield the existing children, each with the beginning of its names."""
         for name, child in self._modules.items():
             if child is not None:
@@ -171,14 +171,14 @@ class State:
         """Load this module alone; problems are appended to the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        own = self._persistent()
+        own = self._dt_persistent()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, tensor in own.items():
             if prefix + name in state_dict:
-                wrong = self._load_one(name, prefix + name, tensor, state_dict[prefix + name], assign)
+                wrong = self._dt_load_one(name, prefix + name, tensor, state_dict[prefix + name], assign)
                 error_msgs.extend([wrong] if wrong else [])
         extra = _EXTRA_STATE_KEY_SUFFIX
-        takes_extra, has_extra = self._overrides("set_extra_state"), prefix + extra in state_dict
+        takes_extra, has_extra = self._dt_overrides("set_extra_state"), prefix + extra in state_dict
         if takes_extra and has_extra:
             self.set_extra_state(state_dict[prefix + extra])
         if strict:
@@ -186,15 +186,15 @@ class State:
             missing_keys.extend([prefix + name for name in names if prefix + name not in state_dict])
             unexpected_keys.extend([prefix + extra] if has_extra and not takes_extra else [])
             unexpected_keys.extend(
-                [key for key in state_dict if key.startswith(prefix) and not self._knows(key, prefix, own)]
+                [key for key in state_dict if key.startswith(prefix) and not self._dt_knows(key, prefix, own)]
             )
 
-    def _knows(self, key: str, prefix: str, own: dict[str, Tensor]) -> bool:
+    def _dt_knows(self, key: str, prefix: str, own: dict[str, Tensor]) -> bool:
         """Return whether a key is that of a tensor here, of one below a child, or of extra state."""
         name, *below = key.removeprefix(prefix).split(".", 1)
         return name in self._modules if below else name in own or name == _EXTRA_STATE_KEY_SUFFIX
 
-    def _load_one(self, name: str, key: str, tensor: Tensor, new: Any, assign: bool) -> str | None:
+    def _dt_load_one(self, name: str, key: str, tensor: Tensor, new: Any, assign: bool) -> str | None:
         """Copy or assign one tensor; return a description of the problem if there is one."""
         if not isinstance(new, Tensor) and not hasattr(type(new), "__torch_function__"):
             return f"{key}: expected a Tensor or Tensor-like object from the checkpoint, got a {type(new).__name__}"
@@ -273,7 +273,7 @@ def _load(
     if assign:
         local_metadata = {**local_metadata, "assign_to_params_buffers": True}
     module._load_from_state_dict(given, prefix, local_metadata, True, found.missing_keys, found.unexpected_keys, wrong)
-    for below, child in module._below(prefix):
+    for below, child in module._dt_below(prefix):
         part = {key: value for key, value in given.items() if key.startswith(below)}
         _load(child, part, below, metadata, assign, found, wrong)
     for hook in module._load_state_dict_post_hooks.values():

@@ -38,7 +38,7 @@ class _NormBase(Module):
     running_mean: Any
     running_var: Any
     num_batches_tracked: Any
-    _dims: tuple[int, ...] = ()  # of its inputs
+    _dt_dims: tuple[int, ...] = ()  # of its inputs
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class _NormBase(Module):
         reset_affine(self)
 
     def _check_input_dim(self, input: Any) -> None:
-        if not self._dims:
+        if not self._dt_dims:
             raise NotImplementedError(f"{type(self).__name__} must define _check_input_dim(input)")
-        if input.dim() not in self._dims:
-            wanted = " or ".join(f"{n}D" for n in self._dims)
+        if input.dim() not in self._dt_dims:
+            wanted = " or ".join(f"{n}D" for n in self._dt_dims)
             raise ValueError(f"expected {wanted} input (got {input.dim()}D input)")
 
     def extra_repr(self) -> str:
@@ -103,7 +103,7 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input: Any) -> Any:
         self._check_input_dim(input)
-        factor = self._counted()
+        factor = self._dt_counted()
         mean, var = self.running_mean, self.running_var
         by_batch = self.training or (mean is None and var is None)
         seen = not self.training or self.track_running_stats
@@ -111,7 +111,7 @@ class _BatchNorm(_NormBase):
             input, mean if seen else None, var if seen else None, self.weight, self.bias, by_batch, factor, self.eps
         )
 
-    def _counted(self) -> float:
+    def _dt_counted(self) -> float:
         """Count a batch in training, and return its weight in the running statistics."""
         factor = 0.0 if self.momentum is None else self.momentum
         count = self.num_batches_tracked
@@ -194,7 +194,7 @@ class BatchNorm1d(_BatchNorm):
     tensor([0.1000, 0.3000])
     """
 
-    _dims = (2, 3)
+    _dt_dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -207,7 +207,7 @@ class BatchNorm2d(_BatchNorm):
     dualtape.Size([2, 3, 4, 4])
     """
 
-    _dims = (4,)
+    _dt_dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
@@ -220,7 +220,7 @@ class BatchNorm3d(_BatchNorm):
     dualtape.Size([2, 3, 4, 4, 4])
     """
 
-    _dims = (5,)
+    _dt_dims = (5,)
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
@@ -235,7 +235,7 @@ class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
     """
 
     cls_to_become = BatchNorm1d
-    _dims = (2, 3)
+    _dt_dims = (2, 3)
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
@@ -249,7 +249,7 @@ class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
     """
 
     cls_to_become = BatchNorm2d
-    _dims = (4,)
+    _dt_dims = (4,)
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
@@ -263,7 +263,7 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
     """
 
     cls_to_become = BatchNorm3d
-    _dims = (5,)
+    _dt_dims = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -321,7 +321,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(
                 f"SyncBatchNorm: expected an input of {self.num_features} channels, got shape {list(input.shape)}"
             )
-        return module.normalised(self, input, group, self._counted())  # type: ignore[union-attr]
+        return module.normalised(self, input, group, self._dt_counted())  # type: ignore[union-attr]
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -48,21 +48,21 @@ class _Row(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def _name_at(self, idx: Any) -> str:
+    def _dt_name_at(self, idx: Any) -> str:
         count, place = len(self._modules), as_index(idx)
         if not -count <= place < count:
             raise IndexError(f"index {place} is out of range: there are {count} modules")
         return list(self._modules)[place]
 
     def __setitem__(self, idx: int, module: Module) -> None:
-        setattr(self, self._name_at(idx), module)
+        setattr(self, self._dt_name_at(idx), module)
 
     def __delitem__(self, idx: int | slice) -> None:
-        for name in list(self._modules)[idx] if isinstance(idx, slice) else [self._name_at(idx)]:
+        for name in list(self._modules)[idx] if isinstance(idx, slice) else [self._dt_name_at(idx)]:
             delattr(self, name)
-        self._renumber(list(self._modules.values()))
+        self._dt_renumber(list(self._modules.values()))
 
-    def _renumber(self, modules: list) -> None:
+    def _dt_renumber(self, modules: list) -> None:
         self._modules = {str(k): module for k, module in enumerate(modules)}
 
     def __dir__(self) -> list[str]:
@@ -115,33 +115,33 @@ class Sequential(_Row):
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
-        return self._modules[self._name_at(idx)]
+        return self._modules[self._dt_name_at(idx)]
 
     def __add__(self, other: Any) -> Sequential:
-        self._check_sequential(other)
+        self._dt_check_sequential(other)
         return _numbered(chain(self, other))
 
     def __iadd__(self, other: Any) -> Self:
-        self._check_sequential(other)
+        self._dt_check_sequential(other)
         return self.extend(list(other))
 
-    def _check_sequential(self, other: Any) -> None:
+    def _dt_check_sequential(self, other: Any) -> None:
         if not isinstance(other, Sequential):
             raise ValueError(
                 f"a Sequential is added to another one, got a {type(other).__name__}: wrap it in Sequential(...)"
             )
 
     def __mul__(self, other: int) -> Sequential:
-        self._check_times(other)
+        self._dt_check_times(other)
         return _numbered(module for _ in range(other) for module in self)
 
     __rmul__ = __mul__
 
     def __imul__(self, other: int) -> Self:
-        self._check_times(other)
+        self._dt_check_times(other)
         return self.extend(list(self) * (other - 1))
 
-    def _check_times(self, other: Any) -> None:
+    def _dt_check_times(self, other: Any) -> None:
         if not isinstance(other, int):
             raise TypeError(f"a Sequential is repeated a whole number of times, got * {other!r}")
         if other <= 0:
@@ -155,7 +155,7 @@ class Sequential(_Row):
             raise IndexError(f"Index out of range: {index}")
         modules = list(self)
         modules.insert(index, module)
-        self._renumber(modules)
+        self._dt_renumber(modules)
         return self
 
     def extend(self, sequential: Iterable[Module]) -> Self:
@@ -192,7 +192,7 @@ class ModuleList(_Row):
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])
-        return self._modules[self._name_at(idx)]
+        return self._modules[self._dt_name_at(idx)]
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(chain(self, other))
@@ -204,7 +204,7 @@ class ModuleList(_Row):
         """Insert a module before the one at ``index``."""
         modules = list(self)
         modules.insert(index, module)
-        self._renumber(modules)
+        self._dt_renumber(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
         """Put modules at the end."""

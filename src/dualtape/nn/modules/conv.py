@@ -82,7 +82,7 @@ class _ConvNd(Module):
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.transposed, self.output_padding, self.groups = transposed, output_padding, groups
         self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = self._amounts()
+        self._reversed_padding_repeated_twice = self._dt_amounts()
         shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(empty((*shape, *kernel_size), device=device, dtype=dtype))
         if bias:
@@ -91,7 +91,7 @@ class _ConvNd(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def _amounts(self) -> Any:
+    def _dt_amounts(self) -> Any:
         """Return the padding before and after, from the last dimension to the first, as ``F.pad`` takes it."""
         if not isinstance(self.padding, str):
             return _reverse_repeat_tuple(self.padding, 2)
@@ -129,8 +129,8 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     """A convolution; subclasses set the number of dimensions and the function."""
 
-    _spatial: int
-    _function: Callable
+    _dt_spatial: int
+    _dt_function: Callable
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class _Conv(_ConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        each = _ntuple(self._spatial)
+        each = _ntuple(self._dt_spatial)
         padding = padding if isinstance(padding, str) else each(padding)
         super().__init__(
             in_channels,
@@ -169,7 +169,7 @@ class _Conv(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = 0
-        return self._function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return self._dt_function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Any) -> Any:
         return self._conv_forward(input, self.weight, self.bias)
@@ -200,7 +200,7 @@ class Conv1d(_Conv):
     dualtape.Size([1, 3, 8])
     """
 
-    _spatial, _function = 1, staticmethod(F.conv1d)
+    _dt_spatial, _dt_function = 1, staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
@@ -213,7 +213,7 @@ class Conv2d(_Conv):
     dualtape.Size([1, 8, 6, 6])
     """
 
-    _spatial, _function = 2, staticmethod(F.conv2d)
+    _dt_spatial, _dt_function = 2, staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
@@ -226,7 +226,7 @@ class Conv3d(_Conv):
     dualtape.Size([1, 2, 3, 3, 3])
     """
 
-    _spatial, _function = 3, staticmethod(F.conv3d)
+    _dt_spatial, _dt_function = 3, staticmethod(F.conv3d)
 
 
 # --- transposed -----------------------------------------------------------------------------------
@@ -306,8 +306,8 @@ class _ConvTransposeNd(_ConvNd):
 class _ConvTranspose(_ConvTransposeNd):
     """A transposed convolution; subclasses set the number of dimensions and the function."""
 
-    _spatial: int
-    _function: Callable
+    _dt_spatial: int
+    _dt_function: Callable
 
     def __init__(
         self,
@@ -324,7 +324,7 @@ class _ConvTranspose(_ConvTransposeNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        each = _ntuple(self._spatial)
+        each = _ntuple(self._dt_spatial)
         super().__init__(
             in_channels,
             out_channels,
@@ -343,9 +343,9 @@ class _ConvTranspose(_ConvTransposeNd):
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
         extra = self._output_padding(
-            input, output_size, self.stride, self.padding, self.kernel_size, self._spatial, self.dilation
+            input, output_size, self.stride, self.padding, self.kernel_size, self._dt_spatial, self.dilation
         )
-        return self._function(
+        return self._dt_function(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
@@ -371,7 +371,7 @@ class ConvTranspose1d(_ConvTranspose):
     (dualtape.Size([1, 3, 12]), dualtape.Size([1, 3, 13]))
     """
 
-    _spatial, _function = 1, staticmethod(F.conv_transpose1d)
+    _dt_spatial, _dt_function = 1, staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -384,7 +384,7 @@ class ConvTranspose2d(_ConvTranspose):
     dualtape.Size([1, 3, 12, 12])
     """
 
-    _spatial, _function = 2, staticmethod(F.conv_transpose2d)
+    _dt_spatial, _dt_function = 2, staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -397,7 +397,7 @@ class ConvTranspose3d(_ConvTranspose):
     dualtape.Size([1, 2, 4, 4, 4])
     """
 
-    _spatial, _function = 3, staticmethod(F.conv_transpose3d)
+    _dt_spatial, _dt_function = 3, staticmethod(F.conv_transpose3d)
 
 
 # --- that learn the number of channels ------------------------------------------------------------
@@ -407,7 +407,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
     weight: Any
     bias: Any
 
-    def _postpone(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _dt_postpone(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         """Instead of the parameters for no channels, those for an unknown number."""
         self.out_channels = out_channels
         self.weight = UninitializedParameter(device=device, dtype=dtype)
@@ -444,7 +444,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         return input.shape[-alone]
 
     def _get_num_spatial_dims(self) -> int:
-        return self._spatial  # type: ignore[attr-defined]
+        return self._dt_spatial  # type: ignore[attr-defined]
 
 
 class _LazyConv(_LazyConvXdMixin):
@@ -462,7 +462,7 @@ class _LazyConv(_LazyConvXdMixin):
         dtype: Any = None,
     ) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._postpone(out_channels, bias, device, dtype)
+        self._dt_postpone(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
@@ -483,7 +483,7 @@ class _LazyConvTranspose(_LazyConvXdMixin):
         super().__init__(
             0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
         )
-        self._postpone(out_channels, bias, device, dtype)
+        self._dt_postpone(out_channels, bias, device, dtype)
 
 
 def _lazy(base: type, mixin: type, shape: str) -> Any:

@@ -19,7 +19,7 @@ class _DropoutNd(Module):
     __constants__ = ["p", "inplace"]
     p: float
     inplace: bool
-    _function: Callable
+    _dt_function: Callable
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class _DropoutNd(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Any) -> Any:
-        return self._function(input, self.p, self.training, self.inplace)
+        return self._dt_function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -45,7 +45,7 @@ class Dropout(_DropoutNd):
     (tensor([0., 0.]), tensor([1., 1.]))
     """
 
-    _function = staticmethod(F.dropout)
+    _dt_function = staticmethod(F.dropout)
 
 
 class Dropout1d(_DropoutNd):
@@ -58,7 +58,7 @@ class Dropout1d(_DropoutNd):
     tensor([0., 0.])
     """
 
-    _function = staticmethod(F.dropout1d)
+    _dt_function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_DropoutNd):
@@ -71,7 +71,7 @@ class Dropout2d(_DropoutNd):
     tensor([0., 0.])
     """
 
-    _function = staticmethod(F.dropout2d)
+    _dt_function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_DropoutNd):
@@ -84,7 +84,7 @@ class Dropout3d(_DropoutNd):
     tensor([0., 0.])
     """
 
-    _function = staticmethod(F.dropout3d)
+    _dt_function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(_DropoutNd):

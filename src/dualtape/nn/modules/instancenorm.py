@@ -36,7 +36,7 @@ class _InstanceNorm(_NormBase):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _get_no_batch_dim(self) -> int:
-        return self._dims[0]
+        return self._dt_dims[0]
 
     def _apply_instance_norm(self, input: Any) -> Any:
         return F.instance_norm(
@@ -110,7 +110,7 @@ class InstanceNorm1d(_InstanceNorm):
     tensor([[[-1.0000,  1.0000]]])
     """
 
-    _dims = (2, 3)
+    _dt_dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -123,7 +123,7 @@ class InstanceNorm2d(_InstanceNorm):
     dualtape.Size([2, 3, 4, 4])
     """
 
-    _dims = (3, 4)
+    _dt_dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
@@ -136,7 +136,7 @@ class InstanceNorm3d(_InstanceNorm):
     dualtape.Size([2, 3, 4, 4, 4])
     """
 
-    _dims = (4, 5)
+    _dt_dims = (4, 5)
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
@@ -150,7 +150,7 @@ class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
     """
 
     cls_to_become = InstanceNorm1d
-    _dims = (2, 3)
+    _dt_dims = (2, 3)
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
@@ -164,7 +164,7 @@ class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
     """
 
     cls_to_become = InstanceNorm2d
-    _dims = (3, 4)
+    _dt_dims = (3, 4)
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
@@ -178,4 +178,4 @@ class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
     """
 
     cls_to_become = InstanceNorm3d
-    _dims = (4, 5)
+    _dt_dims = (4, 5)

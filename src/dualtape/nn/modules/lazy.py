@@ -40,7 +40,7 @@ class LazyModuleMixin:
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)  # type: ignore[attr-defined]
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        for name, tensor in self._persistent().items():  # type: ignore[attr-defined]
+        for name, tensor in self._dt_persistent().items():  # type: ignore[attr-defined]
             destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
 
     def _lazy_load_hook(self, state_dict: dict, prefix: str, *others: Any) -> None:

@@ -125,7 +125,7 @@ class Module(Calls, Tree, State, Conversions):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register ``param`` as the parameter of that name; None reserves the name for one."""
-        self._check_name("parameter", name, "_parameters")
+        self._dt_check_name("parameter", name, "_parameters")
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
@@ -143,7 +143,7 @@ class Module(Calls, Tree, State, Conversions):
         """Register ``tensor`` as the buffer of that name: a tensor that is not learned, in the state dict if
         persistent.
         """
-        self._check_name("buffer", name, "_buffers")
+        self._dt_check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor) and not hasattr(tensor, "__torch_function__"):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (Tensor or None required)")
         self._buffers[name] = _asked(_global_buffer_registration_hooks, self, name, tensor)
@@ -153,14 +153,14 @@ class Module(Calls, Tree, State, Conversions):
         """Register ``module`` as the child of that name; None reserves the name for one."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._check_name("module", name, "_modules")
+        self._dt_check_name("module", name, "_modules")
         self._modules[name] = _asked(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """:meth:`add_module`."""
         self.add_module(name, module)
 
-    def _check_name(self, what: str, name: Any, where: str) -> None:
+    def _dt_check_name(self, what: str, name: Any, where: str) -> None:
         if where not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call: call super().__init__() first")
         if not isinstance(name, str):
@@ -189,7 +189,7 @@ class Module(Calls, Tree, State, Conversions):
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call: call super().__init__()")
-            self._forget(name, own, buffers, modules)
+            self._dt_forget(name, own, buffers, modules)
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
@@ -198,7 +198,7 @@ class Module(Calls, Tree, State, Conversions):
         elif isinstance(value, Module):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call: call super().__init__()")
-            self._forget(name, own, parameters, buffers)
+            self._dt_forget(name, own, parameters, buffers)
             modules[name] = _asked(_global_module_registration_hooks, self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
@@ -207,16 +207,16 @@ class Module(Calls, Tree, State, Conversions):
         elif isinstance(value, Buffer) or buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor) and not hasattr(value, "__torch_function__"):
                 raise _cannot_assign(value, "buffer", name, "nn.Buffer, Tensor or None")
-            self._assign_buffer(name, value)
+            self._dt_assign_buffer(name, value)
         else:
             super().__setattr__(name, value)
 
-    def _forget(self, name: str, *places: Any) -> None:
+    def _dt_forget(self, name: str, *places: Any) -> None:
         for place in places:
             place.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
-    def _assign_buffer(self, name: str, value: Any) -> None:
+    def _dt_assign_buffer(self, name: str, value: Any) -> None:
         persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
         takes = inspect.signature(self.register_buffer).parameters
         if type(self).register_buffer is Module.register_buffer or "persistent" in takes:

@@ -31,25 +31,25 @@ class _Pad(Module):
     """Padding before and after each dimension, the last first; a single number applies to all."""
 
     __constants__ = ["padding"]
-    _spatial: int
-    _mode: str
+    _dt_spatial: int
+    _dt_mode: str
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
-        self.padding = _ntuple(2 * self._spatial)(padding)
+        self.padding = _ntuple(2 * self._dt_spatial)(padding)
 
     def forward(self, input: Any) -> Any:
-        return F.pad(input, self.padding, self._mode)
+        return F.pad(input, self.padding, self._dt_mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
 class _CircularPadNd(_Pad):
-    _mode = "circular"
+    _dt_mode = "circular"
 
     def _check_input_dim(self, input: Any) -> None:
-        alone = self._spatial + 1
+        alone = self._dt_spatial + 1
         if input.dim() not in (alone, alone + 1):
             raise ValueError(f"expected {alone}D or {alone + 1}D input (got {input.dim()}D input)")
 
@@ -59,11 +59,11 @@ class _CircularPadNd(_Pad):
 
 
 class _ReflectionPadNd(_Pad):
-    _mode = "reflect"
+    _dt_mode = "reflect"
 
 
 class _ReplicationPadNd(_Pad):
-    _mode = "replicate"
+    _dt_mode = "replicate"
 
 
 class _ConstantPadNd(_Pad):
@@ -90,7 +90,7 @@ class CircularPad1d(_CircularPadNd):
     tensor([[3., 1., 2., 3., 1.]])
     """
 
-    _spatial = 1
+    _dt_spatial = 1
 
 
 class CircularPad2d(_CircularPadNd):
@@ -103,7 +103,7 @@ class CircularPad2d(_CircularPadNd):
     dualtape.Size([1, 5, 5])
     """
 
-    _spatial = 2
+    _dt_spatial = 2
 
 
 class CircularPad3d(_CircularPadNd):
@@ -116,7 +116,7 @@ class CircularPad3d(_CircularPadNd):
     dualtape.Size([1, 5, 5, 5])
     """
 
-    _spatial = 3
+    _dt_spatial = 3
 
 
 class ReflectionPad1d(_ReflectionPadNd):
@@ -129,7 +129,7 @@ class ReflectionPad1d(_ReflectionPadNd):
     tensor([[2., 1., 2., 3., 2.]])
     """
 
-    _spatial = 1
+    _dt_spatial = 1
 
 
 class ReflectionPad2d(_ReflectionPadNd):
@@ -142,7 +142,7 @@ class ReflectionPad2d(_ReflectionPadNd):
     dualtape.Size([1, 5, 5])
     """
 
-    _spatial = 2
+    _dt_spatial = 2
 
 
 class ReflectionPad3d(_ReflectionPadNd):
@@ -155,7 +155,7 @@ class ReflectionPad3d(_ReflectionPadNd):
     dualtape.Size([1, 5, 5, 5])
     """
 
-    _spatial = 3
+    _dt_spatial = 3
 
 
 class ReplicationPad1d(_ReplicationPadNd):
@@ -168,7 +168,7 @@ class ReplicationPad1d(_ReplicationPadNd):
     tensor([[1., 1., 2., 3., 3.]])
     """
 
-    _spatial = 1
+    _dt_spatial = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
@@ -181,7 +181,7 @@ class ReplicationPad2d(_ReplicationPadNd):
     dualtape.Size([1, 5, 5])
     """
 
-    _spatial = 2
+    _dt_spatial = 2
 
 
 class ReplicationPad3d(_ReplicationPadNd):
@@ -194,7 +194,7 @@ class ReplicationPad3d(_ReplicationPadNd):
     dualtape.Size([1, 5, 5, 5])
     """
 
-    _spatial = 3
+    _dt_spatial = 3
 
 
 class ConstantPad1d(_ConstantPadNd):
@@ -207,7 +207,7 @@ class ConstantPad1d(_ConstantPadNd):
     tensor([[5., 1., 2., 3., 5.]])
     """
 
-    _spatial = 1
+    _dt_spatial = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
@@ -220,7 +220,7 @@ class ConstantPad2d(_ConstantPadNd):
     dualtape.Size([1, 5, 5])
     """
 
-    _spatial = 2
+    _dt_spatial = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
@@ -233,7 +233,7 @@ class ConstantPad3d(_ConstantPadNd):
     dualtape.Size([1, 5, 5, 5])
     """
 
-    _spatial = 3
+    _dt_spatial = 3
 
 
 class ZeroPad1d(ConstantPad1d):

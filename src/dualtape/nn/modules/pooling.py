@@ -37,7 +37,7 @@ __all__ = [
 
 class _MaxPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
-    _function: Callable
+    _dt_function: Callable
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class _MaxPoolNd(Module):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, input: Any) -> Any:
-        return self._function(
+        return self._dt_function(
             input,
             self.kernel_size,
             self.stride,
@@ -96,7 +96,7 @@ class MaxPool1d(_MaxPoolNd):
     tensor([[3., 2.]])
     """
 
-    _function = staticmethod(F.max_pool1d)
+    _dt_function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -110,7 +110,7 @@ class MaxPool2d(_MaxPoolNd):
              [13., 15.]]])
     """
 
-    _function = staticmethod(F.max_pool2d)
+    _dt_function = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -123,21 +123,21 @@ class MaxPool3d(_MaxPoolNd):
     dualtape.Size([1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.max_pool3d)
+    _dt_function = staticmethod(F.max_pool3d)
 
 
 class _MaxUnpoolNd(Module):
-    _spatial: int
-    _function: Callable
+    _dt_spatial: int
+    _dt_function: Callable
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
-        each = _ntuple(self._spatial)
+        each = _ntuple(self._dt_spatial)
         self.kernel_size, self.padding = each(kernel_size), each(padding)
         self.stride = each(kernel_size if stride is None else stride)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
-        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return self._dt_function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -154,7 +154,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     tensor([[0., 3., 2., 0.]])
     """
 
-    _spatial, _function = 1, staticmethod(F.max_unpool1d)
+    _dt_spatial, _dt_function = 1, staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -168,7 +168,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
              [0., 1.]]])
     """
 
-    _spatial, _function = 2, staticmethod(F.max_unpool2d)
+    _dt_spatial, _dt_function = 2, staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -181,13 +181,13 @@ class MaxUnpool3d(_MaxUnpoolNd):
     tensor(1.)
     """
 
-    _spatial, _function = 3, staticmethod(F.max_unpool3d)
+    _dt_spatial, _dt_function = 3, staticmethod(F.max_unpool3d)
 
 
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-    _spatial: int
-    _function: Callable
+    _dt_spatial: int
+    _dt_function: Callable
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class _FractionalMaxPoolNd(Module):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        each, name = _ntuple(self._spatial), type(self).__name__
+        each, name = _ntuple(self._dt_spatial), type(self).__name__
         if (output_size is None) == (output_ratio is None):
             raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio, and not both")
         self.kernel_size, self.return_indices = each(kernel_size), return_indices
@@ -209,7 +209,7 @@ class _FractionalMaxPoolNd(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Any) -> Any:
-        return self._function(
+        return self._dt_function(
             input,
             self.kernel_size,
             self.output_size,
@@ -229,7 +229,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     dualtape.Size([1, 1, 4, 4])
     """
 
-    _spatial, _function = 2, staticmethod(F.fractional_max_pool2d)
+    _dt_spatial, _dt_function = 2, staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
@@ -242,7 +242,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     dualtape.Size([1, 1, 3, 3, 3])
     """
 
-    _spatial, _function = 3, staticmethod(F.fractional_max_pool3d)
+    _dt_spatial, _dt_function = 3, staticmethod(F.fractional_max_pool3d)
 
 
 # --- means and norms ------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
 class _AvgPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
-    _function: Callable
+    _dt_function: Callable
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class _AvgPoolNd(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Any) -> Any:
-        return self._function(
+        return self._dt_function(
             input,
             self.kernel_size,
             self.stride,
@@ -326,7 +326,7 @@ class AvgPool2d(_AvgPoolNd):
     tensor([[[1.5000]]])
     """
 
-    _function = staticmethod(F.avg_pool2d)
+    _dt_function = staticmethod(F.avg_pool2d)
 
 
 class AvgPool3d(_AvgPoolNd):
@@ -340,12 +340,12 @@ class AvgPool3d(_AvgPoolNd):
     dualtape.Size([1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.avg_pool3d)
+    _dt_function = staticmethod(F.avg_pool3d)
 
 
 class _LPPoolNd(Module):
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
-    _function: Callable
+    _dt_function: Callable
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
@@ -353,7 +353,7 @@ class _LPPoolNd(Module):
         self.stride, self.ceil_mode = stride, ceil_mode
 
     def forward(self, input: Any) -> Any:
-        return self._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return self._dt_function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name)}" for name in self.__constants__)
@@ -369,7 +369,7 @@ class LPPool1d(_LPPoolNd):
     tensor([[5.]])
     """
 
-    _function = staticmethod(F.lp_pool1d)
+    _dt_function = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
@@ -382,7 +382,7 @@ class LPPool2d(_LPPoolNd):
     2.0
     """
 
-    _function = staticmethod(F.lp_pool2d)
+    _dt_function = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
@@ -395,7 +395,7 @@ class LPPool3d(_LPPoolNd):
     8.0
     """
 
-    _function = staticmethod(F.lp_pool3d)
+    _dt_function = staticmethod(F.lp_pool3d)
 
 
 # --- windows by the size of the output ------------------------------------------------------------
@@ -403,14 +403,14 @@ class LPPool3d(_LPPoolNd):
 
 class _AdaptiveMaxPoolNd(Module):
     __constants__ = ["output_size", "return_indices"]
-    _function: Callable
+    _dt_function: Callable
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size, self.return_indices = output_size, return_indices
 
     def forward(self, input: Any) -> Any:
-        return self._function(input, self.output_size, self.return_indices)
+        return self._dt_function(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -426,7 +426,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     tensor([[2., 5.]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool1d)
+    _dt_function = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -439,7 +439,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     dualtape.Size([1, 1, 5, 2])
     """
 
-    _function = staticmethod(F.adaptive_max_pool2d)
+    _dt_function = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -452,19 +452,19 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     dualtape.Size([1, 1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.adaptive_max_pool3d)
+    _dt_function = staticmethod(F.adaptive_max_pool3d)
 
 
 class _AdaptiveAvgPoolNd(Module):
     __constants__ = ["output_size"]
-    _function: Callable
+    _dt_function: Callable
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
     def forward(self, input: Any) -> Any:
-        return self._function(input, self.output_size)
+        return self._dt_function(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -480,7 +480,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[1., 4.]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool1d)
+    _dt_function = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -493,7 +493,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     dualtape.Size([2, 3, 1, 1])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool2d)
+    _dt_function = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -506,4 +506,4 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     dualtape.Size([1, 1, 2, 2, 2])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool3d)
+    _dt_function = staticmethod(F.adaptive_avg_pool3d)

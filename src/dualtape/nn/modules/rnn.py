@@ -153,10 +153,10 @@ class RNNBase(Module):
 
     # --- running ----------------------------------------------------------------------------------
 
-    def _initial(self, like: Any, expected: tuple[int, int, int]) -> Any:
+    def _dt_initial(self, like: Any, expected: tuple[int, int, int]) -> Any:
         return zeros(*expected, dtype=like.dtype, device=like.device)
 
-    def _batched(self, hx: Any, batched: bool) -> Any:
+    def _dt_batched(self, hx: Any, batched: bool) -> Any:
         """Return the given state as one of a batch."""
         if hx.dim() != (3 if batched else 2):
             what = "batched 3-D" if batched else "unbatched 2-D"
@@ -183,9 +183,9 @@ class RNNBase(Module):
         if not batched:
             data = data.unsqueeze(0 if self.batch_first else 1)
         if hx is None:
-            hx = self._first_state(data, sizes)
+            hx = self._dt_first_state(data, sizes)
         else:
-            hx = self.permute_hidden(self._given_state(hx, batched), order)
+            hx = self.permute_hidden(self._dt_given_state(hx, batched), order)
         self.check_forward_args(data, hx, sizes)
         function = FUNCTIONS[_FUNCTIONS[self.mode]]
         settings = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
@@ -193,24 +193,24 @@ class RNNBase(Module):
             result = function(data, sizes, hx, self._flat_weights, *settings)
         else:
             result = function(data, hx, self._flat_weights, *settings, self.batch_first)
-        output, last = result[0], self._last_state(result[1:])
+        output, last = result[0], self._dt_last_state(result[1:])
         if packed:
             return PackedSequence(output, sizes, order, back), self.permute_hidden(last, back)
         if not batched:
             output = output.squeeze(0 if self.batch_first else 1)
-            last = self._each(last, lambda state: state.squeeze(1))
+            last = self._dt_each(last, lambda state: state.squeeze(1))
         return output, last
 
-    def _first_state(self, data: Any, sizes: Any) -> Any:
-        return self._initial(data, self.get_expected_hidden_size(data, sizes))
+    def _dt_first_state(self, data: Any, sizes: Any) -> Any:
+        return self._dt_initial(data, self.get_expected_hidden_size(data, sizes))
 
-    def _given_state(self, hx: Any, batched: bool) -> Any:
-        return self._batched(hx, batched)
+    def _dt_given_state(self, hx: Any, batched: bool) -> Any:
+        return self._dt_batched(hx, batched)
 
-    def _last_state(self, states: tuple) -> Any:
+    def _dt_last_state(self, states: tuple) -> Any:
         return states[0]
 
-    def _each(self, state: Any, function: Any) -> Any:
+    def _dt_each(self, state: Any, function: Any) -> Any:
         return function(state)
 
     def extra_repr(self) -> str:
@@ -353,19 +353,19 @@ class LSTM(RNNBase):
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
         """Return the states with their sequences in another order."""
-        return self._each(hx, lambda state: super(LSTM, self).permute_hidden(state, permutation))
+        return self._dt_each(hx, lambda state: super(LSTM, self).permute_hidden(state, permutation))
 
-    def _first_state(self, data: Any, sizes: Any) -> Any:
-        cell = self._initial(data, self.get_expected_cell_size(data, sizes))
-        return super()._first_state(data, sizes), cell
+    def _dt_first_state(self, data: Any, sizes: Any) -> Any:
+        cell = self._dt_initial(data, self.get_expected_cell_size(data, sizes))
+        return super()._dt_first_state(data, sizes), cell
 
-    def _given_state(self, hx: Any, batched: bool) -> Any:
-        return self._batched(hx[0], batched), self._batched(hx[1], batched)
+    def _dt_given_state(self, hx: Any, batched: bool) -> Any:
+        return self._dt_batched(hx[0], batched), self._dt_batched(hx[1], batched)
 
-    def _last_state(self, states: tuple) -> Any:
+    def _dt_last_state(self, states: tuple) -> Any:
         return states
 
-    def _each(self, state: Any, function: Any) -> Any:
+    def _dt_each(self, state: Any, function: Any) -> Any:
         return function(state[0]), function(state[1])
 
 
@@ -387,7 +387,7 @@ class RNNCellBase(Module):
     weight_hh: Any
     bias_ih: Any
     bias_hh: Any
-    _function: str
+    _dt_function: str
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
@@ -407,7 +407,7 @@ class RNNCellBase(Module):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _step(self, input: Any, states: tuple, name: str) -> Any:
+    def _dt_step(self, input: Any, states: tuple, name: str) -> Any:
         """Return the states after one step; an input without batch dimension counts as a batch of one."""
         if input.dim() not in (1, 2):
             raise ValueError(f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.dim()}D instead")
@@ -460,7 +460,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Any, hx: Any = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}; expected 'tanh' or 'relu'")
-        return self._step(input, (hx,), f"rnn_{self.nonlinearity}_cell")
+        return self._dt_step(input, (hx,), f"rnn_{self.nonlinearity}_cell")
 
 
 class LSTMCell(RNNCellBase):
@@ -480,7 +480,7 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        return self._step(input, (None, None) if hx is None else tuple(hx), "lstm_cell")
+        return self._dt_step(input, (None, None) if hx is None else tuple(hx), "lstm_cell")
 
 
 class GRUCell(RNNCellBase):
@@ -499,4 +499,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        return self._step(input, (hx,), "gru_cell")
+        return self._dt_step(input, (hx,), "gru_cell")

@@ -22,7 +22,7 @@ class _Table(Module):
     padding_idx: int | None
     weight: Any
 
-    def _make_table(
+    def _dt_make_table(
         self,
         num_embeddings: int,
         embedding_dim: int,
@@ -114,7 +114,7 @@ class Embedding(_Table):
         super().__init__()
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        self._make_table(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
+        self._dt_make_table(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
     def forward(self, input: Any) -> Any:
         return F.embedding(
@@ -195,7 +195,7 @@ class EmbeddingBag(_Table):
         super().__init__()
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
-        self._make_table(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
+        self._dt_make_table(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         return F.embedding_bag(

@@ -69,14 +69,14 @@ class _Layer(Module):
     norm_first: bool
     activation: Callable
 
-    def _make_network(
+    def _dt_make_network(
         self, d_model: int, dim_feedforward: int, dropout: float, bias: bool, factory: dict[str, Any]
     ) -> None:
         self.linear1 = Linear(d_model, dim_feedforward, bias, **factory)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **factory)
 
-    def _network(self, x: Any) -> Any:
+    def _dt_network(self, x: Any) -> Any:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def __setstate__(self, state: dict) -> None:
@@ -131,7 +131,7 @@ class TransformerEncoderLayer(_Layer):
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
-        self._make_network(d_model, dim_feedforward, dropout, bias, factory)
+        self._dt_make_network(d_model, dim_feedforward, dropout, bias, factory)
         self.norm_first = norm_first
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
@@ -157,7 +157,7 @@ class TransformerEncoderLayer(_Layer):
         return self.dropout1(x)
 
     def _ff_block(self, x: Any) -> Any:
-        return self.dropout2(self._network(x))
+        return self.dropout2(self._dt_network(x))
 
 
 class TransformerEncoder(Module):
@@ -209,11 +209,11 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
-        if mask is None and self._drops_padding(src, src_key_padding_mask):
+        if mask is None and self._dt_drops_padding(src, src_key_padding_mask):
             output = output.masked_fill(_is_padding(src_key_padding_mask).unsqueeze(-1), 0)
         return output if self.norm is None else self.norm(output)
 
-    def _drops_padding(self, src: Any, padding: Any) -> bool:
+    def _dt_drops_padding(self, src: Any, padding: Any) -> bool:
         """Return whether PyTorch would compute with ragged sequences, after which padding is zero."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None:
@@ -278,7 +278,7 @@ class TransformerDecoderLayer(_Layer):
         factory = {"device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory)
-        self._make_network(d_model, dim_feedforward, dropout, bias, factory)
+        self._dt_make_network(d_model, dim_feedforward, dropout, bias, factory)
         self.norm_first = norm_first
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **factory)
@@ -324,7 +324,7 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout2(x)
 
     def _ff_block(self, x: Any) -> Any:
-        return self.dropout3(self._network(x))
+        return self.dropout3(self._dt_network(x))
 
 
 class TransformerDecoder(Module):

@@ -133,14 +133,14 @@ class LRScheduler:
             values = self.get_lr() if epoch is None or closed is None else closed()
         finally:
             self._get_lr_called_within_step = False
-        self._set(values)
+        self._dt_set(values)
 
-    def _set(self, values: list[Any]) -> None:
+    def _dt_set(self, values: list[Any]) -> None:
         for group, value in zip(self.optimizer.param_groups, values, strict=True):
             set_rate(group, value)
         self._last_lr = rates(self.optimizer)
 
-    def _times(self, factor: float) -> list[Any]:
+    def _dt_times(self, factor: float) -> list[Any]:
         """Return the present rates of the groups, times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 

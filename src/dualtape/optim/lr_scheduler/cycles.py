@@ -190,16 +190,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur, self.T_i = self.T_cur % self.T_i, self.T_i * self.T_mult
         else:
             epoch = epoch or 0
-            self.T_cur, self.T_i = self._cycle_at(epoch)
+            self.T_cur, self.T_i = self._dt_cycle_at(epoch)
         self.last_epoch = floor(epoch)
         self._get_lr_called_within_step = True
         try:
             values = self.get_lr()
         finally:
             self._get_lr_called_within_step = False
-        self._set(values)
+        self._dt_set(values)
 
-    def _cycle_at(self, epoch: float) -> tuple[float, float]:
+    def _dt_cycle_at(self, epoch: float) -> tuple[float, float]:
         """Return the number of steps since the last restart, and the length of the cycle."""
         first, factor = self.T_0, self.T_mult
         if epoch < 0:
@@ -297,7 +297,7 @@ class OneCycleLR(LRScheduler):
             _begin_momentum(self, base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def _anneal(self, start: Any, end: Any, part: float) -> Any:
+    def _dt_anneal(self, start: Any, end: Any, part: float) -> Any:
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (cos(pi * part) + 1)
@@ -316,10 +316,10 @@ class OneCycleLR(LRScheduler):
             start = end
         part = (step - start) / (end - start)
         for group in self.optimizer.param_groups if self.cycle_momentum else ():
-            momentum = self._anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
+            momentum = self._dt_anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
             _set_momentum(self, group, momentum)
         groups = self.optimizer.param_groups
-        return [self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in groups]
+        return [self._dt_anneal(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in groups]
 
 
 def _positive(name: str, value: Any) -> int:

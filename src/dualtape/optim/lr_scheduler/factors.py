@@ -20,7 +20,7 @@ class _OfFunctions(LRScheduler):
 
     lr_lambdas: list[Callable[[int], Any]]
 
-    def _set_functions(self, optimizer: Optimizer, lr_lambda: Any) -> None:
+    def _dt_set_functions(self, optimizer: Optimizer, lr_lambda: Any) -> None:
         self.optimizer = optimizer
         count = len(optimizer.param_groups)
         several = isinstance(lr_lambda, (list, tuple))
@@ -63,7 +63,7 @@ class LambdaLR(_OfFunctions):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        self._set_functions(optimizer, lr_lambda)
+        self._dt_set_functions(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
@@ -92,7 +92,7 @@ class MultiplicativeLR(_OfFunctions):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        self._set_functions(optimizer, lr_lambda)
+        self._dt_set_functions(optimizer, lr_lambda)
         for function in self.lr_lambdas:
             if not callable(function):
                 raise TypeError(f"lr_lambda must be callable, got {type(function).__name__}")
@@ -129,7 +129,7 @@ class StepLR(LRScheduler):
         warn_outside_step(self)
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return rates(self.optimizer)
-        return self._times(self.gamma)
+        return self._dt_times(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
@@ -159,7 +159,7 @@ class MultiStepLR(LRScheduler):
         warn_outside_step(self)
         if self.last_epoch not in self.milestones:
             return rates(self.optimizer)
-        return self._times(self.gamma ** self.milestones[self.last_epoch])
+        return self._dt_times(self.gamma ** self.milestones[self.last_epoch])
 
     def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -191,8 +191,8 @@ class ConstantLR(LRScheduler):
         """The rates of the groups at ``last_epoch``."""
         warn_outside_step(self)
         if self.last_epoch == 0:
-            return self._times(self.factor)
-        return rates(self.optimizer) if self.last_epoch != self.total_iters else self._times(1.0 / self.factor)
+            return self._dt_times(self.factor)
+        return rates(self.optimizer) if self.last_epoch != self.total_iters else self._dt_times(1.0 / self.factor)
 
     def _get_closed_form_lr(self) -> list[Any]:
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
@@ -230,11 +230,11 @@ class LinearLR(LRScheduler):
         """The rates of the groups at ``last_epoch``."""
         warn_outside_step(self)
         if self.last_epoch == 0:
-            return self._times(self.start_factor)
+            return self._dt_times(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
             return rates(self.optimizer)
         way = self.end_factor - self.start_factor
-        return self._times(1.0 + way / (self.total_iters * self.start_factor + (self.last_epoch - 1) * way))
+        return self._dt_times(1.0 + way / (self.total_iters * self.start_factor + (self.last_epoch - 1) * way))
 
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
@@ -260,7 +260,7 @@ class ExponentialLR(LRScheduler):
     def get_lr(self) -> list[Any]:
         """The rates of the groups at ``last_epoch``."""
         warn_outside_step(self)
-        return rates(self.optimizer) if self._is_initial else self._times(self.gamma)
+        return rates(self.optimizer) if self._is_initial else self._dt_times(self.gamma)
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
@@ -289,7 +289,7 @@ class PolynomialLR(LRScheduler):
         if self._is_initial or self.last_epoch > self.total_iters:
             return rates(self.optimizer)
         left = [1.0 - epoch / self.total_iters for epoch in (self.last_epoch, self.last_epoch - 1)]
-        return self._times((left[0] / left[1]) ** self.power)
+        return self._dt_times((left[0] / left[1]) ** self.power)
 
     def _get_closed_form_lr(self) -> list[Any]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters

@@ -255,9 +255,9 @@ class _BaseDataLoaderIter:
         self._collate_fn = loader.collate_fn
         self._drop_last = loader.drop_last
         self._base_seed = drawn_seed(loader.generator)
-        self._begin(loader)
+        self._dt_begin(loader)
 
-    def _begin(self, loader: DataLoader) -> None:
+    def _dt_begin(self, loader: DataLoader) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._expected = loader._IterableDataset_len_called
@@ -308,7 +308,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._pipes: list[Any] = []
         self._ended: str | None = None  # what is said of workers that have died
         super().__init__(loader)
-        self._persistent = loader.persistent_workers
+        self._dt_persistent = loader.persistent_workers
         self._timeout = loader.timeout
         self._ahead = max(1, loader.prefetch_factor or 1) * loader.num_workers
         self._in_order = loader.in_order
@@ -350,7 +350,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _start(self) -> None:
         self._active = set(range(len(self._workers)))  # that may have more
         self._turn = 0  # whose turn it is
-        self._given = 0  # tasks given out
+        self._dt_given = 0  # tasks given out
         self._wanted = 0  # the task whose batch comes next
         self._owner: dict[int, int] = {}  # tasks under way, and their workers
         self._ready: dict[int, Any] = {}  # batches that came before their turn
@@ -374,7 +374,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         while waiting:
             number, _ = self._receive()[1]
             waiting -= isinstance(number, worker.Resume)
-        self._begin(loader)
+        self._dt_begin(loader)
         self._start()
 
     def _give_task(self) -> None:
@@ -386,9 +386,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return
         turn = min(self._active, key=lambda k: (k - self._turn) % len(self._workers))
         self._turn = turn + 1
-        self._send(turn, worker.Task(self._given, index))
-        self._owner[self._given] = turn
-        self._given += 1
+        self._send(turn, worker.Task(self._dt_given, index))
+        self._owner[self._dt_given] = turn
+        self._dt_given += 1
 
     def _send(self, number: int, message: object) -> None:
         try:
@@ -450,7 +450,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if self._wanted in self._ready:
                 return self._finished(self._ready.pop(self._wanted))
             if not self._owner and not self._ready:
-                if not self._persistent:
+                if not self._dt_persistent:
                     self._shutdown()
                 raise StopIteration
             if self._wanted not in self._owner:  # its worker had no more
@@ -470,7 +470,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if self._in_order:
             self._wanted += 1
         else:
-            self._wanted = min(self._owner, default=self._given)
+            self._wanted = min(self._owner, default=self._dt_given)
         self._give_task()
         if isinstance(data, worker.Failure):
             raise data.raised()

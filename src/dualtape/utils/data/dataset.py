@@ -115,24 +115,24 @@ class StackDataset(Dataset[Any]):
         self._length = lengths[0]
         self.datasets = args or kwargs
 
-    def _sample(self, parts: Iterable[Any]) -> Any:
+    def _dt_sample(self, parts: Iterable[Any]) -> Any:
         return dict(zip(self.datasets, parts, strict=True)) if isinstance(self.datasets, dict) else tuple(parts)
 
-    def _each(self) -> Iterable[Any]:
+    def _dt_each(self) -> Iterable[Any]:
         return self.datasets.values() if isinstance(self.datasets, dict) else self.datasets
 
     def __getitem__(self, index: Any) -> Any:
-        return self._sample([dataset[index] for dataset in self._each()])
+        return self._dt_sample([dataset[index] for dataset in self._dt_each()])
 
     def __getitems__(self, indices: list) -> list:
         columns = []
-        for dataset in self._each():
+        for dataset in self._dt_each():
             columns.append(_several(dataset, indices))
             if len(columns[-1]) != len(indices):
                 raise ValueError(
                     f"__getitems__ of a {type(dataset).__name__} gave {len(columns[-1])} samples, not {len(indices)}"
                 )
-        return [self._sample(parts) for parts in zip(*columns, strict=True)]
+        return [self._dt_sample(parts) for parts in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
         return self._length
@@ -198,18 +198,18 @@ class ChainDataset(IterableDataset):
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = datasets
 
-    def _checked(self) -> Iterator[Any]:
+    def _dt_checked(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError(f"ChainDataset is made of IterableDatasets, got a {type(dataset).__name__}")
             yield dataset
 
     def __iter__(self) -> Iterator[Any]:
-        for dataset in self._checked():
+        for dataset in self._dt_checked():
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self._checked())
+        return sum(len(dataset) for dataset in self._dt_checked())
 
 
 class Subset(Dataset[T_co]):
