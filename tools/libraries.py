@@ -40,6 +40,36 @@ class Library:
         return self.release.partition("==")[0]
 
 
+_PYRO = ("pyro-ppl", "pyro-api", "opt_einsum", "tqdm")
+_GPYTORCH = (
+    "linear_operator",
+    "jaxtyping",
+    "wadler_lindig",
+    "mpmath",
+    "scikit-learn",
+    "joblib",
+    "threadpoolctl",
+    "narwhals",
+)
+_LIGHTNING = (
+    "lightning-utilities",
+    "torchmetrics",
+    "fsspec",
+    "pyyaml",
+    "packaging",
+    "tqdm",
+    "typing_extensions",
+    "setuptools",
+    "aiohttp",
+    "yarl",
+    "multidict",
+    "frozenlist",
+    "aiosignal",
+    "attrs",
+    "propcache",
+    "idna",
+    "aiohappyeyeballs",
+)
 LIBRARIES = [
     Library("einops==0.8.2", "tensor notation", ("einops/tests",), settings={"EINOPS_TEST_BACKENDS": "numpy,torch"}),
     Library("opt_einsum==3.4.0", "contractions", ("opt_einsum/tests",)),
@@ -95,13 +125,91 @@ LIBRARIES = [
         ("tensorly/tests", "tensorly/tenalg/tests"),
         settings={"TENSORLY_BACKEND": "pytorch"},
     ),
+    Library("pyro-ppl==1.9.2", "probabilistic programs", program="probabilistic_programs.py", needs=_PYRO),
+    Library(
+        "botorch==0.18.1",
+        "Bayesian optimisation",
+        program="bayesian_optimisation.py",
+        needs=(
+            *_PYRO,
+            *_GPYTORCH,
+            "gpytorch",
+            "multipledispatch",
+            "pyre_extensions",
+            "typing_inspect",
+            "mypy_extensions",
+        ),
+    ),
+    Library(
+        "torchode==1.0.1",
+        "batches of equations",
+        program="batched_equations.py",
+        needs=("torchtyping", "typeguard==2.13.3", "sympy", "mpmath"),
+    ),
+    Library(
+        "torchdyn==1.0.6",
+        "neural equations",
+        program="neural_equations.py",
+        needs=(
+            "torchcde",
+            "torchsde",
+            "torchdiffeq",
+            "trampoline",
+            *_LIGHTNING,
+            "pytorch-lightning",
+            "scikit-learn",
+            "joblib",
+        ),
+    ),
+    Library("torchsde==0.2.6", "stochastic equations", program="stochastic_equations.py", needs=("trampoline",)),
+    Library("kornia==0.9.0", "images", program="images.py", needs=("kornia_rs", "packaging")),
+    Library(
+        "torchmetrics==1.9.0", "metrics", program="metrics.py", needs=("lightning-utilities", "packaging", "setuptools")
+    ),
+    Library("geomloss==0.3.1", "optimal transport", program="transport.py"),
+    Library("pytorch-ignite==0.5.5", "training loops", program="engines.py", needs=("packaging",)),
+    Library(
+        "skorch==1.4.0",
+        "networks for scikit-learn",
+        program="scikit_networks.py",
+        needs=("scikit-learn", "joblib", "threadpoolctl", "narwhals", "tabulate", "tqdm", "cloudpickle"),
+    ),
+    Library(
+        "captum==0.9.0",
+        "attributions",
+        program="attributions.py",
+        needs=(
+            "tqdm",
+            "packaging",
+            "matplotlib",
+            "contourpy",
+            "cycler",
+            "fonttools",
+            "kiwisolver",
+            "pillow",
+            "pyparsing",
+            "python-dateutil",
+            "six",
+        ),
+    ),
+    Library("opacus==1.6.0", "private training", program="private_training.py", needs=("opt_einsum",)),
+    Library("pytorch-lightning==2.6.6", "training loops", program="lightning_training.py", needs=_LIGHTNING),
 ]
 
 
 def fetched(library: Library, folder: Path) -> Path:
-    """The library's source, and beside it what it needs."""
+    """The library's source, and beside it what it needs; the library itself, if a program of ours uses it."""
     pip = [sys.executable, "-m", "pip"]
     quiet = ["-q", "--disable-pip-version-check", "--no-deps"]
+    if library.program:
+        subprocess.run(
+            [*pip, "install", *quiet, "--target", str(folder / "needs"), library.release, *library.needs],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        (folder / "source" / library.name).mkdir(parents=True)
+        return folder / "source" / library.name
     subprocess.run(
         [*pip, "download", *quiet, "--no-binary", ":all:", "-d", str(folder), library.release],
         check=True,
