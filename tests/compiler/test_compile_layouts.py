@@ -171,3 +171,51 @@ def test_a_write_to_a_flattened_result_reaches_what_it_reaches_in_eager(backend:
     compiled = dt.compile(cleared, backend=backend)
     for _ in range(3):
         assert compiled(dt.tensor(TURNED).t()).tolist() == [[0.0] * 3] * 2
+
+
+# --- detached parts -------------------------------------------------------------------------------
+
+PARTS: dict[str, Callable] = {
+    "overlapping": lambda v: v.unfold(0, 2, 1),
+    "overlapping in steps": lambda v: v.unfold(0, 3, 2),
+    "expanded": lambda v: v.expand(2, 7),
+    "every other": lambda v: v[::2],
+    "a diagonal": lambda v: v.expand(7, 7).diagonal(),
+    "as_strided": lambda v: v.as_strided((3, 3), (1, 1), 2),
+    "a part": lambda v: v[2:5],
+    "reversed axes": lambda v: v[:6].unflatten(0, (2, 3)).mT,
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("part", PARTS)
+def test_detached_parts_of_what_was_computed_keep_their_strides(part: str, backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    for detached in (dt.Tensor.detach, lambda t: t.data):
+
+        def function(t: Any, detached: Callable = detached) -> tuple:
+            return detached(PARTS[part](t * 2 + 1)), t + 1
+
+        x = dt.arange(7.0)
+        expected = function(x)[0]
+        compiled = dt.compile(function, backend=backend, fullgraph=True)
+        for _ in range(3):
+            found = compiled(x)[0]
+            assert found.stride() == expected.stride() and found._is_view() == expected._is_view()
+            assert dt.equal(found, expected) and found._version == 0
+            if part == "expanded":
+                with pytest.raises(RuntimeError, match="single memory location"):
+                    found.add_(1)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_expanded_arrays_become_bfloat16_in_a_trace_that_is_given_up() -> None:
+    def function(a: Any) -> Any:
+        for _ in range(2):
+            v = dt.ones(a.shape, dtype=dt.bfloat16) * a
+        return v
+
+    for dtype in (dt.int32, dt.bool, dt.uint8):
+        a = dt.ones(3, 4, dtype=dtype).expand(2, 3, 4)
+        assert dt.equal(dt.compile(function)(a), function(a))
