@@ -219,3 +219,89 @@ def test_expanded_arrays_become_bfloat16_in_a_trace_that_is_given_up() -> None:
     for dtype in (dt.int32, dt.bool, dt.uint8):
         a = dt.ones(3, 4, dtype=dtype).expand(2, 3, 4)
         assert dt.equal(dt.compile(function)(a), function(a))
+
+
+# --- traces that are given up ---------------------------------------------------------------------
+
+
+def written(results: Any) -> list:
+    """What comes of writing zeros to each result: the class of the error, or None."""
+    found = []
+    for result in leaves(results):
+        try:
+            result.zero_()
+        except Exception as error:
+            found.append(type(error))
+        else:
+            found.append(None)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", [LAYOUTS[0], LAYOUTS[-1]])
+def test_ops_after_a_trace_was_given_up_are_eager_ones(layout: Callable) -> None:
+    chosen = first_samples(CASES, 1)
+    # many at a time, since it takes long to give up a trace
+    for some in (chosen[k : k + 60] for k in range(0, len(chosen), 60)):
+        functions = [row.function for _, row, _ in some]
+
+        def run(given: list, functions: list = functions) -> list:
+            dt.ones(2).numpy()[0] = 3.0
+            results: list = []
+            for function, (args, kwargs) in zip(functions, given, strict=True):
+                try:
+                    results.append(function(*args, **kwargs))
+                except Exception as error:
+                    results.append([type(error)])
+            return results
+
+        def observed(function: Callable, some: list = some) -> list:
+            dt.manual_seed(1)
+            arguments = [made(sample, row, layout) for _, row, sample in some]
+            results = function([(args, kwargs) for args, kwargs, _ in arguments])
+            lie = [
+                [layout_of(r, tensors) for r in leaves(result) if isinstance(r, dt.Tensor)] or result
+                for result, (_, _, tensors) in zip(results, arguments, strict=True)
+            ]
+            return [
+                (row.name, each, written(result)) for (_, row, _), each, result in zip(some, lie, results, strict=True)
+            ]
+
+        for found, expected in zip(observed(dt.compile(run, backend="numpy")), observed(run), strict=True):
+            assert repr(found) == repr(expected)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_one_of_several_views_is_refused_after_its_base_was_written(backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    makers: list[Callable] = [lambda b: b.unbind(0)[0], lambda b: b.split(2)[1], lambda b: b.chunk(2)[0]]
+    for make in makers:
+
+        def function(x: Any, make: Callable = make) -> Any:
+            base = x * x
+            part = make(base)
+            base[None].mul_(2)
+            return part
+
+        compiled = dt.compile(function, backend=backend)
+        for _ in range(3):
+            x = dt.arange(4.0, requires_grad=True)
+            with pytest.raises(RuntimeError, match="modified inplace"):
+                compiled(x) + 1
+            assert dt.equal(compiled(x.detach()), function(x.detach()))
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_expanded_tensors_can_be_zeroed_after_an_error_was_caught() -> None:
+    def function(a: Any, c: Any) -> Any:
+        try:
+            a = a**c
+        except RuntimeError:
+            pass
+        a.expand(2, *a.shape).zero_()
+        return a + 1
+
+    for backend in ("numpy", "native"):
+        assert dt.equal(dt.compile(function, backend=backend)(dt.ones(2, 4), dt.ones(3)), dt.ones(2, 4))

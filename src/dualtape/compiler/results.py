@@ -69,6 +69,7 @@ def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list
                 raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
             if isinstance(leaf, Tensor):
                 _check_bare(leaf)
+                _check_usable(leaf)
             if array.value.memory.external or _is_of_input(leaf, tracer):
                 specialization.results.append((VIEW, _as_view(leaf, tracer)))
                 continue
@@ -121,6 +122,15 @@ def _check_bare(tensor: Tensor) -> None:
         raise Untraceable("it returns a tensor that retains its gradient")
     if extra is not None and (extra.hooks or extra.post_hooks or extra.grad_dtype is not SAME):
         raise Untraceable("it returns a tensor with hooks, or with another dtype of gradients")
+
+
+def _check_usable(tensor: Tensor) -> None:
+    """Raise for a view that eager refuses to use, since its base was written: a replay would make it again."""
+    view = tensor._view
+    if view is None or view.creation is DEFAULT or view.seen == tensor._shared_counter[0]:
+        return
+    if tensor._edge is not None or view.base.requires_grad:
+        raise Untraceable("it returns a view that was made with others, whose base was written afterwards")
 
 
 def _is_of_input(leaf: Any, tracer: Tracer) -> bool:
