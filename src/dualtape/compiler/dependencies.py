@@ -60,7 +60,7 @@ from .purity import (
     is_source,
     may_be_set,
 )
-from .states import decimal_settings, level_of, numpys_printing, stream_of
+from .states import decimal_settings, level_of, numpys_printing, parts_of, stream_of
 
 PLAIN = (
     int,
@@ -151,6 +151,7 @@ _ALL_NAMES = frozenset(
     }
 )
 _OF_HOOKS = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks"})
+_OF_LOGGERS = frozenset({"level", "propagate", "handlers", "filters", "hasHandlers"})
 _OF_GRAPHS = frozenset({"grad_fn", "output_nr", "retains_grad"})
 _SPELLED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
@@ -335,7 +336,9 @@ class Dependencies:
             if not isinstance(value.__self__, (types.ModuleType, type, type(None))):
                 yield f"{path}.__self__", value.__self__  # a method of an object
         elif isinstance(value, logging.Logger):
-            yield f"{self._key(level_of)}({path})", level_of(value)
+            yield f"({path}.getEffectiveLevel(), {path}.disabled, {path}.manager.disable).__repr__()", level_of(value)
+            if not self._attributes.isdisjoint(_OF_LOGGERS):
+                yield f"{self._key(parts_of)}({path})", parts_of(value)
         elif isinstance(value, random.SystemRandom) and self._is_used(path):
             raise TooMuch("it refers to a SystemRandom, whose numbers are others at each call")
         elif isinstance(value, random.Random) or is_numpys_generator(value):

@@ -36,17 +36,13 @@ def stream_of(value: Any) -> str | None:
 
 def level_of(logger: logging.Logger) -> str:
     """Return the settings that decide which messages of a logger are shown."""
-    return repr(
-        (
-            logger.level,
-            logger.getEffectiveLevel(),
-            logger.disabled,
-            logger.manager.disable,
-            logger.propagate,
-            logger.hasHandlers(),
-            [id(part) for part in (*logger.handlers, *logger.filters)],
-        )
-    )
+    return repr((logger.getEffectiveLevel(), logger.disabled, logger.manager.disable))
+
+
+def parts_of(logger: logging.Logger) -> str:
+    """Return the settings of a logger itself, and what its messages go to."""
+    parts = [id(part) for part in (*logger.handlers, *logger.filters)]
+    return repr((logger.level, logger.propagate, logger.hasHandlers(), parts))
 
 
 def decimal_settings() -> str:
