@@ -171,3 +171,137 @@ def test_a_write_to_a_flattened_result_reaches_what_it_reaches_in_eager(backend:
     compiled = dt.compile(cleared, backend=backend)
     for _ in range(3):
         assert compiled(dt.tensor(TURNED).t()).tolist() == [[0.0] * 3] * 2
+
+
+# --- detached parts -------------------------------------------------------------------------------
+
+PARTS: dict[str, Callable] = {
+    "overlapping": lambda v: v.unfold(0, 2, 1),
+    "overlapping in steps": lambda v: v.unfold(0, 3, 2),
+    "expanded": lambda v: v.expand(2, 7),
+    "every other": lambda v: v[::2],
+    "a diagonal": lambda v: v.expand(7, 7).diagonal(),
+    "as_strided": lambda v: v.as_strided((3, 3), (1, 1), 2),
+    "a part": lambda v: v[2:5],
+    "reversed axes": lambda v: v[:6].unflatten(0, (2, 3)).mT,
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+@pytest.mark.parametrize("part", PARTS)
+def test_detached_parts_of_what_was_computed_keep_their_strides(part: str, backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    for detached in (dt.Tensor.detach, lambda t: t.data):
+
+        def function(t: Any, detached: Callable = detached) -> tuple:
+            return detached(PARTS[part](t * 2 + 1)), t + 1
+
+        x = dt.arange(7.0)
+        expected = function(x)[0]
+        compiled = dt.compile(function, backend=backend, fullgraph=True)
+        for _ in range(3):
+            found = compiled(x)[0]
+            assert found.stride() == expected.stride() and found._is_view() == expected._is_view()
+            assert dt.equal(found, expected) and found._version == 0
+            if part == "expanded":
+                with pytest.raises(RuntimeError, match="single memory location"):
+                    found.add_(1)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_expanded_arrays_become_bfloat16_in_a_trace_that_is_given_up() -> None:
+    def function(a: Any) -> Any:
+        for _ in range(2):
+            v = dt.ones(a.shape, dtype=dt.bfloat16) * a
+        return v
+
+    for dtype in (dt.int32, dt.bool, dt.uint8):
+        a = dt.ones(3, 4, dtype=dtype).expand(2, 3, 4)
+        assert dt.equal(dt.compile(function)(a), function(a))
+
+
+# --- traces that are given up ---------------------------------------------------------------------
+
+
+def written(results: Any) -> list:
+    """What comes of writing zeros to each result: the class of the error, or None."""
+    found = []
+    for result in leaves(results):
+        try:
+            result.zero_()
+        except Exception as error:
+            found.append(type(error))
+        else:
+            found.append(None)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", [LAYOUTS[0], LAYOUTS[-1]])
+def test_ops_after_a_trace_was_given_up_are_eager_ones(layout: Callable) -> None:
+    chosen = first_samples(CASES, 1)
+    # many at a time, since it takes long to give up a trace
+    for some in (chosen[k : k + 60] for k in range(0, len(chosen), 60)):
+        functions = [row.function for _, row, _ in some]
+
+        def run(given: list, functions: list = functions) -> list:
+            dt.ones(2).numpy()[0] = 3.0
+            results: list = []
+            for function, (args, kwargs) in zip(functions, given, strict=True):
+                try:
+                    results.append(function(*args, **kwargs))
+                except Exception as error:
+                    results.append([type(error)])
+            return results
+
+        def observed(function: Callable, some: list = some) -> list:
+            dt.manual_seed(1)
+            arguments = [made(sample, row, layout) for _, row, sample in some]
+            results = function([(args, kwargs) for args, kwargs, _ in arguments])
+            lie = [
+                [layout_of(r, tensors) for r in leaves(result) if isinstance(r, dt.Tensor)] or result
+                for result, (_, _, tensors) in zip(results, arguments, strict=True)
+            ]
+            return [
+                (row.name, each, written(result)) for (_, row, _), each, result in zip(some, lie, results, strict=True)
+            ]
+
+        for found, expected in zip(observed(dt.compile(run, backend="numpy")), observed(run), strict=True):
+            assert repr(found) == repr(expected)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_one_of_several_views_is_refused_after_its_base_was_written(backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("llvmlite")
+    makers: list[Callable] = [lambda b: b.unbind(0)[0], lambda b: b.split(2)[1], lambda b: b.chunk(2)[0]]
+    for make in makers:
+
+        def function(x: Any, make: Callable = make) -> Any:
+            base = x * x
+            part = make(base)
+            base[None].mul_(2)
+            return part, base
+
+        compiled = dt.compile(function, backend=backend)
+        for _ in range(3):
+            x = dt.arange(4.0, requires_grad=True)
+            with pytest.raises(RuntimeError, match="modified inplace"):
+                compiled(x)[0] + 1
+            assert dt.equal(compiled(x.detach())[0], function(x.detach())[0])
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_expanded_tensors_can_be_zeroed_after_an_error_was_caught() -> None:
+    def function(a: Any, c: Any) -> Any:
+        try:
+            a = a**c
+        except RuntimeError:
+            pass
+        a.expand(2, *a.shape).zero_()
+        return a + 1
+
+    for backend in ("numpy", "native"):
+        assert dt.equal(dt.compile(function, backend=backend)(dt.ones(2, 4), dt.ones(3)), dt.ones(2, 4))

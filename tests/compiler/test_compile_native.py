@@ -548,3 +548,51 @@ def test_a_loop_that_nothing_is_left_of_is_gone() -> None:
     assert np.allclose(compiled(x * 2, w).numpy(), f(x * 2, w).numpy())
     (specialization,) = [v for specializations in compiled._specializations.values() for v in specializations]
     assert specialization.facts["native forward"]["clusters"] == 6
+
+
+# The result of each pair is NumPy's, which takes either at ties of zeros, depending on where they stand.
+EITHER_ZERO = {"fmax", "fmin"}
+
+
+def _zero_signs(found: Any) -> list:
+    tensors = [t for t in tree_leaves(found) if isinstance(t, dt.Tensor) and (t.is_floating_point() or t.is_complex())]
+    parts = [p for t in tensors for p in ((t.real, t.imag) if t.is_complex() else (t,))]
+    return [np.where(p.numpy() == 0, np.signbit(p.numpy()), False).tolist() for p in parts]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_zeros_have_the_signs_that_eager_gives_them() -> None:
+    # not at the top: other processes import this module by itself
+    from op_cases import rows
+
+    zeros = [-0.0, 0.0, -0.0, 1.0, -1.0, 0.0, -0.0, -0.0]
+    x, y = dt.tensor(zeros), dt.tensor(zeros[1:] + zeros[:1])
+    both: dict[str, list[Callable]] = {"elementwise": [], "broadcasting": [], "reduction": []}
+    for row in rows():
+        if getattr(row, "kind", None) in both and row.name not in EITHER_ZERO:
+            both[row.kind].append(row.function)
+    calls = [lambda f, x, y: f(x), lambda f, x, y: f(x, y), lambda f, x, y: f(x, 0), lambda f, x, y: f(x, -0.0)]
+    compared = 0
+    for kind, functions in both.items():
+        for call in calls[:1] if kind == "elementwise" else calls[1:] if kind == "broadcasting" else calls[::2]:
+            for function in functions:
+                for a, b in ((x, y), (x.reshape(2, 4), y.reshape(2, 4)), (dt.full((6,), -0.0), x[:6])):
+                    run = lambda a, b, call=call, function=function: call(function, a, b)
+                    try:
+                        expected = run(a, b)
+                    except (RuntimeError, TypeError, IndexError, ValueError):
+                        continue
+                    compiled = dt.compile(run, backend="native")
+                    compiled(a, b)
+                    assert _zero_signs(compiled(a, b)) == _zero_signs(expected), (kind, function)
+                    compared += 1
+    assert compared > 300
+
+
+def test_sums_and_products_of_negative_zeros_are_zero_as_in_eager() -> None:
+    for shape in ((2,), (3, 4), (17,), (5, 1), (100, 3), (3, 1000)):
+        x = dt.full(shape, -0.0)
+        for function in (lambda t: t.sum(-1), lambda t: t.mean(0), lambda t: t.sum() * 2.0, lambda t: t @ t.mT.abs()):
+            if function.__code__.co_names[-1] == "abs" and len(shape) == 1:
+                continue
+            assert _zero_signs(native(function, x)) == _zero_signs(function(x))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import calendar
+import codecs
 import ctypes
 import datetime
 import decimal
@@ -11,28 +13,34 @@ import functools
 import gc
 import glob
 import gzip
+import inspect
 import io
 import itertools
 import json
 import logging
 import math
+import multiprocessing
 import operator
 import os
 import pathlib
 import random
 import re
+import reprlib
 import secrets
 import string
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import typing
 import uuid
 import warnings
 import weakref
+import zoneinfo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import getenv as from_environment
 from os.path import exists
 from pathlib import Path
 from time import perf_counter as clock
@@ -40,6 +48,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.fft
 from numpy.random import default_rng
 
 import dualtape as dt
@@ -64,6 +73,8 @@ def kept(function: Callable, *args: Any) -> tuple[Any, list[str]]:
 draw = functools.partial(default_rng)
 standard_input = io.StringIO("1\n2\n3\n")
 lock = threading.Lock()
+of_the_system = random.SystemRandom()
+noted = np.dtype("f8", metadata={"number": 1})  # type: ignore[call-overload]
 
 
 class Holder:
@@ -154,6 +165,18 @@ IMPURE: dict[str, Callable] = {
     "lock ": lambda x: x * (2 if lock.locked() else 3),
     "subclasses": lambda x: x * len(Parent.__subclasses__()),
     "typing.get_type_hints": lambda x: x * len(typing.get_type_hints(Parent)),
+    "SystemRandom": lambda x: x * of_the_system.random(),
+    "logging.getLevelName": lambda x: x * len(logging.getLevelName(17)),
+    "inspect.get_annotations": lambda x: x * len(inspect.get_annotations(Parent)),
+    "weakref.getweakrefcount": lambda x: x * weakref.getweakrefcount(Parent),
+    "multiprocessing.get_start_method": lambda x: x * len(multiprocessing.get_start_method(allow_none=True) or ""),
+    "calendar.monthcalendar": lambda x: x * calendar.monthcalendar(2020, 1)[0][2],
+    "reprlib.repr": lambda x: x * len(reprlib.repr("a" * 100)),
+    "codecs.lookup": lambda x: x * len(codecs.lookup("utf-8").name),
+    "zoneinfo.TZPATH": lambda x: x * len(zoneinfo.TZPATH),
+    "scipy.fft.get_workers": lambda x: x * scipy.fft.get_workers(),
+    "flags": lambda x: x * len(decimal.getcontext().flags),
+    "metadata": lambda x: x * noted.metadata["number"],  # type: ignore[index]
     "id": lambda x: x * (id(x) % 7),
     "eval": lambda x: x * eval("2"),
     "__import__": lambda x: x * len(__import__("time").__name__),
@@ -233,6 +256,8 @@ TEXT = "%s"
 stream = np.random.default_rng(0)
 legacy = random.Random(0)
 logger = logging.getLogger("dualtape.tests.surroundings")
+handler = logging.NullHandler()
+table = np.ones(2)
 number = ctypes.c_int(1)
 
 
@@ -263,6 +288,41 @@ COMPARED: dict[str, tuple[Callable, Restored]] = {
     "the level of a logger": (
         lambda x: x * (2 if logger.isEnabledFor(logging.DEBUG) else 3),
         Restored(lambda: logger.setLevel(logging.DEBUG), lambda: logger.setLevel(logging.NOTSET)),
+    ),
+    "the level of the root logger": (
+        lambda x: x * logging.getLogger().level,
+        Restored(lambda: logging.getLogger().setLevel(13), lambda: logging.getLogger().setLevel(logging.WARNING)),
+    ),
+    "the handlers of a logger": (
+        lambda x: x * (1 + len(logger.handlers)),
+        Restored(lambda: logger.addHandler(handler), lambda: logger.removeHandler(handler)),
+    ),
+    "whether a logger has a handler": (
+        lambda x: x * (2 if logger.hasHandlers() else 3),
+        Restored(lambda: setattr(logger, "propagate", False), lambda: setattr(logger, "propagate", True)),
+    ),
+    "a setting of a module": (
+        lambda x: x * (2 if logging.raiseExceptions else 3),
+        Restored(lambda: setattr(logging, "raiseExceptions", False), lambda: setattr(logging, "raiseExceptions", True)),
+    ),
+    "a text that a module holds": (
+        lambda x: x * len(tempfile.tempdir or ""),
+        Restored(lambda: setattr(tempfile, "tempdir", "/elsewhere"), lambda: setattr(tempfile, "tempdir", None)),
+    ),
+    "a function that a module holds": (
+        lambda x: x * (2 if warnings.showwarning is kept else 3),
+        Restored(
+            lambda: setattr(warnings, "showwarning", kept),
+            lambda shown=warnings.showwarning: setattr(warnings, "showwarning", shown),  # type: ignore[misc]
+        ),
+    ),
+    "the environment, by a function": (
+        lambda x: x * float(from_environment("DUALTAPE_TEST_VALUE", "1")),
+        Restored(lambda: os.environ.update(DUALTAPE_TEST_VALUE="4"), lambda: os.environ.pop("DUALTAPE_TEST_VALUE")),
+    ),
+    "whether an array may be written": (
+        lambda x: x * (2 if table.flags.writeable else 3),
+        Restored(lambda: table.setflags(write=False), lambda: table.setflags(write=True)),
     ),
     "how NumPy prints arrays": (
         lambda x: x * len(str(np.arange(3) / 7)),
@@ -426,3 +486,54 @@ def test_that_an_array_from_outside_is_an_input_as_a_tensor_too(name: str) -> No
         (right, memory), (ours, own) = outcomes
         assert ours.dtype is right.dtype and ours.tolist() == right.tolist() and own.tolist() == memory.tolist()
     assert sum(map(len, compiled._specializations.values())) == 1
+
+
+def test_a_generator_that_was_spawned_from_is_another() -> None:
+    source = np.random.default_rng(3)
+    function = lambda x: x * source.spawn(1)[0].normal()
+    compiled = dt.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len({compiled(X).item() for _ in range(4)}) == 4
+
+
+def test_the_order_of_positional_patterns_is_looked_at() -> None:
+    class Pair:
+        __match_args__ = ("first", "second")
+        first, second = 2.0, 5.0
+
+    pair = Pair()
+
+    def function(x: Any) -> Any:
+        match pair:
+            case Pair(value):
+                return x * value
+
+    compiled, reasons = kept(function)
+    assert not reasons and dt.equal(compiled(X), X * 2)
+    Pair.__match_args__ = ("second", "first")
+    assert dt.equal(compiled(X), X * 5)
+
+
+def test_a_class_that_becomes_a_sequence_matches_as_one() -> None:
+    class Row:
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, k: int) -> float:
+            if k:
+                raise IndexError(k)
+            return 5.0
+
+    row = Row()
+
+    def function(x: Any) -> Any:
+        match row:
+            case [value]:
+                return x * value
+        return x
+
+    compiled, reasons = kept(function)
+    assert not reasons and dt.equal(compiled(X), X)
+    Sequence.register(Row)
+    assert dt.equal(compiled(X), X * 5)

@@ -253,3 +253,36 @@ def test_no_tensor_is_made_of_a_tuple_of_tensors() -> None:
                 row.function(*given, **kwargs)
             refused += 1
     assert refused > 500
+
+
+def test_no_tensor_lies_in_a_tensor_after_a_number_was_given_as_one() -> None:
+    refused = 0
+    for _, row, sample in first_samples(list(cases()), 1):
+        params = getattr(row, "params", ())
+        for place, name in enumerate(params):
+            default = row.defaults[place - row.required] if place >= row.required else None
+            if place in row.tensor_places or name == row.key or type(default) not in (int, float):
+                continue
+            args, kwargs, _ = arrays(sample, "complex64" if row.complex == "only" else "float32")
+            given: list = [dt.from_numpy(a) if isinstance(a, np.ndarray) else a for a in args[:place]]
+            rest = {k: v for k, v in kwargs.items() if k not in (name, *params[: len(given)])}
+            rest = {k: dt.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in rest.items()}
+            try:
+                found = row.function(*given, **rest, **{name: dt.ones(1)})
+            except (TypeError, RuntimeError):
+                refused += 1
+            else:
+                assert isinstance(found._array, np.ndarray), (row.name, name)
+    assert refused > 30
+
+
+def test_a_factor_that_is_a_tensor_with_dimensions_is_refused_in_place_too() -> None:
+    x = dt.ones(3)
+    with pytest.raises(TypeError, match="'alpha' must be a number, got a Tensor of shape"):
+        x.add_(x, alpha=dt.ones(3, requires_grad=True).detach())
+    for value in (x, dt.ones(1, requires_grad=True), dt.tensor(1.0, requires_grad=True)):
+        with pytest.raises(TypeError, match="'value' must be a number"):
+            x.addcmul_(x, x, value=value)
+        with pytest.raises(TypeError, match="'alpha' must be a number"):
+            dt.add(x, x, alpha=value)
+    assert dt.equal(dt.add(x, x, alpha=dt.tensor(2.0)), dt.full((3,), 3.0))

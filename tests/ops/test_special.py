@@ -89,3 +89,14 @@ def test_what_vanishes_at_infinity_is_zero_there() -> None:
 def test_a_degree_that_is_not_finite_gives_nan() -> None:
     x = dt.tensor([0.5, 0.5])
     assert dt.special.hermite_polynomial_h(x, dt.tensor([np.inf, np.nan])).isnan().all()
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in dir(dt.special) if "chebyshev" in n or n.startswith(("legendre", "laguerre"))]
+)
+def test_polynomials_of_huge_degrees_are_refused(name: str) -> None:
+    function = getattr(dt.special, name)
+    for degree in (10**7, 2**62):
+        with pytest.raises(RuntimeError, match="are not computed"):
+            function(dt.tensor([0.5]), degree)
+    assert function(dt.tensor([0.5]), 200).isfinite().all()

@@ -578,3 +578,17 @@ def test_warnings_are_not_hidden_from_users() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(DataLoader(Numbers(), 5, num_workers=1))) == 2
+
+
+class Stops(Dataset):
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> Any:
+        return next(iter([index] if index < 5 else []))
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_sample_that_raises_stop_iteration_does_not_end_the_epoch_silently(num_workers: int) -> None:
+    with pytest.raises(RuntimeError, match="raised StopIteration for index"):
+        list(DataLoader(Stops(), batch_size=2, num_workers=num_workers))

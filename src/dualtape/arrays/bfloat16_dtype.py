@@ -50,7 +50,11 @@ def cast(array: Any, dtype: Any) -> Any:
     if 0 in getattr(array, "strides", ()):
         axes = _order_of_axes(array.shape, array.strides)
         back = sorted(range(len(axes)), key=axes.__getitem__)
-        return array.transpose(axes).astype(dtype, order="C").transpose(back)
+        turned = array.transpose(axes)
+        if dtype is BFLOAT16 and isinstance(turned, np.ndarray):
+            # A traced array gives its values, once the trace has been given up.
+            return cast(turned.copy(), dtype).transpose(back)
+        return turned.astype(dtype, order="C").transpose(back)
     return array.astype(dtype)
 
 

@@ -58,8 +58,9 @@ from .purity import (
     is_pure,
     is_pure_module,
     is_source,
+    may_be_set,
 )
-from .states import decimal_settings, level_of, numpys_printing, stream_of
+from .states import decimal_settings, level_of, numpys_printing, parts_of, stream_of
 
 PLAIN = (
     int,
@@ -150,6 +151,7 @@ _ALL_NAMES = frozenset(
     }
 )
 _OF_HOOKS = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks"})
+_OF_LOGGERS = frozenset({"level", "propagate", "handlers", "filters", "hasHandlers"})
 _OF_GRAPHS = frozenset({"grad_fn", "output_nr", "retains_grad"})
 _SPELLED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
@@ -197,6 +199,8 @@ class Dependencies:
         self.may_ask_for_entropy = False
         self._asks_classes = False  # whether a class is met that others can be registered with
         self._decimals = False
+        # Objects of libraries that functions read without being given them.
+        self._behind_functions: dict[int, Any] = {}
         self._writes_text = False  # whether there is code that may ask for the text of an array
         self._builtins: dict[int, tuple[dict, set[str]]] = {}  # by dictionary: those that are used
         self._stored: set[str] = set()  # attributes that are set
@@ -216,6 +220,8 @@ class Dependencies:
             for thing in {id(thing): thing for thing in _beside_leaves(spec)}.values():
                 self._follow(self._key(thing), thing)
             self._follow("f", function)
+            for thing in list(self._behind_functions.values()):
+                self._follow(self._key(thing), thing)
             if (len(self._codes), self.every_name, len(self._escaped)) == known:
                 break
         self._add_states()
@@ -230,6 +236,8 @@ class Dependencies:
             held = self._key(space)
             same = " and ".join(f"{held}[{name!r}] is {self._key(space[name])}" for name in sorted(names))
             self.found.append(Dependency(f"({same})", True))
+        if self._decimals and "flags" in self._attributes:
+            raise TooMuch("it may look at the flags of a decimal context, which every computation sets")
         if self._decimals:
             self.found.append(Dependency(f"{self._key(decimal_settings)}()", decimal_settings()))
         if self._writes_text:
@@ -246,6 +254,8 @@ class Dependencies:
                 raise TooMuch(f"it depends on more than {_LIMIT} Python objects")
             if isinstance(value, PLAIN):
                 self.found.append(Dependency(path, value))
+                if isinstance(value, np.dtype) and value.metadata and "metadata" in self._attributes:
+                    raise TooMuch("it may look at the metadata of a dtype, which equal ones do not share")
                 if type(value) is slice and not all(map(_is_end, (value.start, value.stop, value.step))):
                     raise TooMuch("it refers to a slice whose ends are no numbers")
                 if not is_library(type(value)) and id(value) not in self._seen:
@@ -277,6 +287,8 @@ class Dependencies:
             return
         if isinstance(value, np.ndarray) and value.dtype.hasobject:
             raise TooMuch("it refers to an array of Python objects")
+        if isinstance(value, np.ndarray) and "flags" in self._attributes:
+            yield f"{path}.flags.writeable", value.flags.writeable
         if isinstance(value, np.ufunc) and all([set(kinds) <= set("O->") for kinds in value.types]):
             raise TooMuch("it refers to a ufunc that calls Python")
         if isinstance(value, Tensor):
@@ -325,6 +337,10 @@ class Dependencies:
                 yield f"{path}.__self__", value.__self__  # a method of an object
         elif isinstance(value, logging.Logger):
             yield f"({path}.getEffectiveLevel(), {path}.disabled, {path}.manager.disable).__repr__()", level_of(value)
+            if not self._attributes.isdisjoint(_OF_LOGGERS):
+                yield f"{self._key(parts_of)}({path})", parts_of(value)
+        elif isinstance(value, random.SystemRandom) and self._is_used(path):
+            raise TooMuch("it refers to a SystemRandom, whose numbers are others at each call")
         elif isinstance(value, random.Random) or is_numpys_generator(value):
             yield f"{self._key(stream_of)}({path})", stream_of(value)
         elif isinstance(value, _LOCKS):
@@ -358,6 +374,13 @@ class Dependencies:
             return
         if not is_pure(value):
             raise TooMuch(_impure(name or described(value)))
+        if value is os.getenv:
+            self._behind_functions[id(os.environ)] = os.environ
+        elif getattr(value, "__module__", None) == "logging" and isinstance(value, types.FunctionType):
+            if value is logging.getLogger and not (argument is None or isinstance(argument, str)):
+                raise TooMuch("it asks for a logger by a name that only a run knows")
+            logger = logging.getLogger(argument if value is logging.getLogger else None)
+            self._behind_functions[id(logger)] = logger
         if isinstance(value, type):
             called = self._attributes & impure_methods(value)
             if called:
@@ -394,6 +417,9 @@ class Dependencies:
                 self._escaped.add(value.__name__)
         elif isinstance(parent, types.ModuleType) and is_library(parent) and _is_method(value):
             if not is_numpys_generator(value.__self__) and not isinstance(value.__self__, random.Random):
+                if not is_followed(value.__self__):
+                    raise TooMuch(_impure(name))
+                self._behind_functions[id(value.__self__)] = value.__self__
                 return
             raise TooMuch(f"it calls {name}, which asks a generator of Python's or NumPy's: use dualtape's")
         elif is_callable_of_library(value):
@@ -470,6 +496,12 @@ class Dependencies:
                     self._escaped.add(value.__name__)
             if users or not own and _is_looked_at(value):
                 yield f"{path}.{name}", value
+            elif not own and may_be_set(module) and not _is_special(name):
+                self.found.append(Dependency(f"({path}.{name} is {self._key([value])}[0])", True))
+        if not (users or own) and may_be_set(module) and "__getattr__" in vars(module):
+            for name in self._attributes.difference(vars(module)):
+                if hasattr(module, name):
+                    raise TooMuch(_impure(f"the code behind {module.__name__}.{name}"))
         if users and self.every_name:
             yield f"len({path}.__dict__)", len(vars(module))
         elif users:
@@ -618,7 +650,11 @@ class Dependencies:
             if i.opname == "MATCH_CLASS":  # the names of keyword patterns are a constant
                 self.names.update(constant or ())
                 self._attributes.update(constant or ())
-                self.every_name |= bool(i.arg)  # and those of positional ones are the class's to say
+                if i.arg:  # and those of positional ones are the class's to say
+                    self.every_name = True
+                    self.names.add("__match_args__")
+            elif i.opname in ("MATCH_SEQUENCE", "MATCH_MAPPING"):
+                self._asks_classes = True  # which classes are registered as sequences and mappings decides
             elif i.opname == "LOAD_CONST":
                 constant = i.argval
             if i.opname in LOADS:

@@ -46,7 +46,7 @@ _PURE: dict[str, frozenset[str]] = {
     for name, exceptions in {
         "_abc": "",
         "_bisect": "",
-        "_codecs": "",
+        "_codecs": "lookup lookup_error encode decode register register_error",
         "_collections": "",
         "_collections_abc": "",
         "_decimal": "",
@@ -58,7 +58,7 @@ _PURE: dict[str, frozenset[str]] = {
         "_statistics": "",
         "_struct": "",
         "_thread": "*",
-        "_weakref": "",
+        "_weakref": "getweakrefcount getweakrefs",
         "abc": "",
         "argparse": "FileType",
         "array": "",
@@ -69,7 +69,7 @@ _PURE: dict[str, frozenset[str]] = {
         "builtins": "",
         "calendar": "",
         "cmath": "",
-        "codecs": "open",
+        "codecs": "open getencoder getdecoder getincrementalencoder getincrementaldecoder getreader getwriter",
         "collections": "",
         "collections.abc": "",
         "colorsys": "",
@@ -97,7 +97,8 @@ _PURE: dict[str, frozenset[str]] = {
         "json.decoder": "",
         "json.encoder": "",
         "keyword": "",
-        "logging": "",
+        "logging": "getLevelName getLevelNamesMapping getLoggerClass getLogRecordFactory getHandlerByName"
+        " getHandlerNames",
         "math": "",
         "numbers": "",
         "operator": "",
@@ -119,10 +120,10 @@ _PURE: dict[str, frozenset[str]] = {
         "unicodedata": "",
         "uuid": "uuid1 uuid4 getnode",
         "warnings": "",
-        "weakref": "WeakKeyDictionary WeakValueDictionary WeakSet finalize",
+        "weakref": "WeakKeyDictionary WeakValueDictionary WeakSet finalize getweakrefcount getweakrefs",
         "zlib": "",
-        "inspect": "stack trace currentframe getframeinfo getouterframes getinnerframes getsource getsourcelines"
-        " getsourcefile getfile findsource getcomments getmodule",
+        "inspect": "get_annotations stack trace currentframe getframeinfo getouterframes getinnerframes getsource"
+        " getsourcelines getsourcefile getfile findsource getcomments getmodule",
         "posix": "*",
         "nt": "*",
         "os": "*",
@@ -167,6 +168,7 @@ _IMPURE_NUMPY = frozenset(
         "errstate",
         "printoptions",
         "get_state",
+        "get_workers",
     }
 )
 _IMPURE_PACKAGES = ("numpy.random", "numpy.testing", "numpy.f2py", "scipy.io", "scipy.datasets", "numpy.ctypeslib")
@@ -270,6 +272,45 @@ def is_pure_module(module: types.ModuleType) -> bool:
     if name.startswith(_IMPURE_PACKAGES):
         return False
     return name.partition(".")[0] in ("numpy", "scipy", "torch", "jax", "llvmlite") or _PURE.get(name) == frozenset()
+
+
+# Modules whose names are constants and functions that nobody sets; those of other modules may be settings.
+_NEVER_SET = frozenset(
+    {
+        "abc",
+        "array",
+        "bisect",
+        "cmath",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "itertools",
+        "jax",
+        "json",
+        "llvmlite",
+        "math",
+        "numbers",
+        "numpy",
+        "operator",
+        "re",
+        "scipy",
+        "string",
+        "struct",
+        "torch",
+        "types",
+        "typing",
+    }
+)
+
+
+def may_be_set(module: types.ModuleType) -> bool:
+    """Return whether names in a library's module are settings, as ``logging.raiseExceptions`` is."""
+    return module.__name__.partition(".")[0] not in _NEVER_SET
 
 
 @functools.cache

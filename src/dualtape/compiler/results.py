@@ -23,6 +23,7 @@ ARRAY, TENSOR, INPUT, VIEW, PART, NUMBER, PLAIN_VALUE = "array", "tensor", "inpu
 _LOCATION = ("offset", "shape", "strides", "dtype")
 _DETACH = SimpleNamespace(function=Tensor.detach)
 _DATA = SimpleNamespace(function=lambda tensor: tensor.data)
+_PLACED = SimpleNamespace(function=lambda tensor, size, stride, start: tensor.as_strided(size, stride, start).detach())
 
 
 def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list[Tensor], list[Value]]:
@@ -68,12 +69,16 @@ def sort_results(specialization: Any, tracer: Tracer, result: Any) -> tuple[list
                 raise Untraceable(f"it returns a {type(leaf).__name__} over a {type(array).__name__} array")
             if isinstance(leaf, Tensor):
                 _check_bare(leaf)
+                _check_usable(leaf)
             if array.value.memory.external or _is_of_input(leaf, tracer):
                 specialization.results.append((VIEW, _as_view(leaf, tracer)))
                 continue
             if isinstance(leaf, Tensor):
                 steps = _from_base(leaf) if uses[id(array.value.memory)] > 1 or not _is_dense_part(leaf) else None
-                if steps is None:
+                if steps is None and not _is_laid_out_as_own(leaf):
+                    whole, placed = _detached_part(leaf)
+                    specialization.results.append((PART, (number(whole), [placed])))
+                elif steps is None:
                     specialization.results.append((TENSOR, number(leaf)))
                 else:
                     assert leaf._view is not None
@@ -119,6 +124,15 @@ def _check_bare(tensor: Tensor) -> None:
         raise Untraceable("it returns a tensor with hooks, or with another dtype of gradients")
 
 
+def _check_usable(tensor: Tensor) -> None:
+    """Raise for a view that eager refuses to use, since its base was written: a replay would make it again."""
+    view = tensor._view
+    if view is None or view.creation is DEFAULT or view.seen == tensor._shared_counter[0]:
+        return
+    if tensor._edge is not None or view.base.requires_grad:
+        raise Untraceable("it returns a view that was made with others, whose base was written afterwards")
+
+
 def _is_of_input(leaf: Any, tracer: Tracer) -> bool:
     """Return whether a result is a view of an input: one without elements has memory of its own, but a base."""
     if not isinstance(leaf, Tensor) or leaf._view is None:
@@ -143,6 +157,33 @@ def _is_dense_part(leaf: Tensor) -> bool:
         count *= n
     dense = all([n == 1 or a == b for n, a, b in zip(array.shape, array.strides, reversed(steps), strict=True)])
     return dense and 0 < count < base.size * base.itemsize
+
+
+def _is_laid_out_as_own(leaf: Tensor) -> bool:
+    """Return whether the strides of a result are those of an array that holds nothing else: dense, in some order of
+    its axes.
+    """
+    array = leaf._array.value
+    step = array.dtype.itemsize
+    for n, stride in sorted(zip(array.shape, array.strides, strict=True), key=lambda axis: (axis[1], axis[0])):
+        if n != 1 and stride != step:
+            return 0 in array.shape
+        step *= n
+    return True
+
+
+def _detached_part(leaf: Tensor) -> tuple[Tensor, tuple]:
+    """Return the tensor over all of the memory that a detached view lies in, and the step from there to it.
+
+    Computed by itself, the result would have other strides, and elements that overlap in memory would be copies.
+    """
+    array = leaf._array
+    value, whole, size = array.value, array.value.memory.maker, array.value.dtype.itemsize
+    bare = leaf._edge is None and not leaf._requires_grad and leaf._grad is None and not leaf._version
+    if not bare or whole is None or whole.dtype != value.dtype or whole.array is None or whole.array.base is not None:
+        raise Untraceable("it returns part of a tensor that it computed, which has a state of its own")
+    start, strides = (value.offset - whole.offset) // size, tuple([step // size for step in value.strides])
+    return wrap(Traced(whole.array, whole, array.tape)), (_PLACED, (value.shape, strides, start), None)
 
 
 def _array_of(leaf: Any) -> Any:

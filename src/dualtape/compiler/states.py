@@ -27,15 +27,22 @@ def stream_of(value: Any) -> str | None:
     if isinstance(value, random.Random):
         return "system" if isinstance(value, random.SystemRandom) else str(hash(value.getstate()))
     if isinstance(value, np.random.Generator):
-        return str(value.bit_generator.state)
+        value = value.bit_generator
     if isinstance(value, np.random.BitGenerator):
-        return str(value.state)
+        # spawning moves the seeds alone
+        return f"{value.state} {getattr(value.seed_seq, 'n_children_spawned', 0)}"
     return str(value.get_state()) if isinstance(value, np.random.RandomState) else None
 
 
 def level_of(logger: logging.Logger) -> str:
     """Return the settings that decide which messages of a logger are shown."""
     return repr((logger.getEffectiveLevel(), logger.disabled, logger.manager.disable))
+
+
+def parts_of(logger: logging.Logger) -> str:
+    """Return the settings of a logger itself, and what its messages go to."""
+    parts = [id(part) for part in (*logger.handlers, *logger.filters)]
+    return repr((logger.level, logger.propagate, logger.hasHandlers(), parts))
 
 
 def decimal_settings() -> str:

@@ -235,9 +235,23 @@ def _number(op: Op, place: int, value: Tensor) -> Any:
             f"{op.name}(): argument {op.params[place]!r} must be a number, got a Tensor that requires grad, whose"
             " history would be lost: pass x.item(), or write the formula out"
         )
+    if value.ndim and _is_factor(op, place):
+        raise TypeError(
+            f"{op.name}(): argument {op.params[place]!r} must be a number, got a Tensor of shape {list(value.shape)}"
+        )
     # an array that can be settled is one of bfloat16 in memory, which has a number as NumPy's arrays have
     known = type(value._array) is np.ndarray or hasattr(value._array, "settle")
     return value.item() if not value.ndim and known else value
+
+
+def _is_factor(op: Op, place: int) -> bool:
+    """Return whether a parameter that takes no tensor is a number: one with a number as its default, or a factor."""
+    default = op.defaults[place - op.required] if place >= op.required else None
+    return type(default) in (int, float, complex) or op.params[place] in _FACTORS_OR_LIMITS
+
+
+# Parameters of any op that are numbers and have no number as their default.
+_FACTORS_OR_LIMITS = frozenset({"eps", "posinf", "neginf", "threshold", "value", "lambd"})
 
 
 def _gather_numbers(op: Op, values: list, raws: list, other: Any) -> None:

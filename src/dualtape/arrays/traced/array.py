@@ -67,7 +67,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         if func in _LIKE and self.tape.open and tape_of((args[1:], kwargs)) is None:
             return constant(func(*plain(args), **plain(kwargs)), self.tape)  # whatever its argument holds
         if tape_of((args, kwargs)) is None:  # like= alone says what to make
-            made = func(*plain(args), **plain(kwargs))
+            made = _WRITABLE.get(func, func)(*plain(args), **plain(kwargs))
             return constant(made, self.tape) if self.tape.open else made
         return recorded(CALL, _WRITABLE.get(func, func), args, kwargs, static=func in _STATIC)
 

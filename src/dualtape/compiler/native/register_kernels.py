@@ -144,7 +144,13 @@ class Straight:
             pairs = zip(parts[::2], parts[1::2], strict=False)
             paired = [kernel.apply(name, code, [a, b], [code, code], count) for a, b in pairs]
             parts = paired + ([parts[-1]] if len(parts) % 2 else [])
-        return parts[0]
+        return self._from_zero(parts[0], code, count) if name == "add" else parts[0]
+
+    def _from_zero(self, total: str, code: str, count: int) -> str:
+        """Return a sum that began with 0.0: that of negative zeros is 0.0, as in loops."""
+        if code not in ("f4", "f8"):
+            return total
+        return self.kernel.apply("add", code, [total, constant(count, kind_of(code), 0.0)], [code, code], count)
 
     def _multiplied(self, kind: str, count: int, reads: tuple, attr: tuple) -> str:
         batch, m, inner, n, _ = attr
@@ -160,4 +166,4 @@ class Straight:
                 factors.append(self.kernel.shuffle(value, wide, kind, places))
             total = lanes.mul(*factors) if total is None else lanes.fma(factors[0], factors[1], total)
         assert total is not None
-        return total
+        return lanes.add(total, 0.0)

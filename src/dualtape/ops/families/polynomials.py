@@ -45,6 +45,10 @@ _KINDS = {
 }  # fmt: skip
 
 
+# Steps of the recurrence, each a few passes over the array: seconds for a number.
+_MOST_STEPS = 1_000_000
+
+
 def _value(x: Any, n: Any, kind: str, order: int = 0) -> Any:
     """Return the derivative of an order of the polynomials of degrees ``n``: 0 below degree 0."""
     dtype = np.result_type(x, n)
@@ -72,6 +76,8 @@ def _value(x: Any, n: Any, kind: str, order: int = 0) -> Any:
         now[1] = zero + slope
     constant = 1.0 if order == 0 else 0.0  # of degree 0, also where x is not finite
     out = np.where(degree == 0, constant, np.where(degree == 1, now[order], np.where(degree < 0, 0.0, np.nan)))
+    if last > _MOST_STEPS:
+        raise RuntimeError(f"a polynomial of degree {last}: degrees above {_MOST_STEPS} are not computed, step by step")
     for k in range(1, last):
         a, b, c = step(k)
         factor = a * x + b

@@ -58,6 +58,15 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 class _MapDatasetFetcher(_BaseDatasetFetcher):
     """Takes the samples at the indices."""
 
+    def fetch(self, possibly_batched_index: Any) -> Any:
+        try:
+            return super().fetch(possibly_batched_index)
+        except StopIteration as error:
+            # It would end the epoch as if there were no more samples.
+            raise RuntimeError(
+                f"a dataset raised StopIteration for index {possibly_batched_index}, which is no sample and no end"
+            ) from error
+
     def _one(self, index: Any) -> Any:
         return self.collate_fn(self.dataset[index])
 
