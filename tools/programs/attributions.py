@@ -10,7 +10,9 @@ change = model(x)[:, 0] - model(torch.zeros(3))[0]
 parts = IntegratedGradients(model).attribute(x, target=0, n_steps=200)
 assert torch.allclose(parts.sum(1).to(change.dtype), change, atol=1e-2)
 assert torch.allclose(DeepLift(model).attribute(x, target=0).sum(1), change, atol=1e-4)
-assert torch.allclose(LayerConductance(model, model[0]).attribute(x, target=0).sum(1).to(change.dtype), change, atol=0.1)
+assert torch.allclose(
+    LayerConductance(model, model[0]).attribute(x, target=0).sum(1).to(change.dtype), change, atol=0.1
+)
 (gradient,) = torch.autograd.grad(model(x)[:, 1].sum(), x)
 assert torch.allclose(Saliency(model).attribute(x, target=1), gradient.abs())
 assert FeatureAblation(model).attribute(x, target=0).shape == x.shape
