@@ -596,3 +596,21 @@ def test_sums_and_products_of_negative_zeros_are_zero_as_in_eager() -> None:
             if function.__code__.co_names[-1] == "abs" and len(shape) == 1:
                 continue
             assert _zero_signs(native(function, x)) == _zero_signs(function(x))
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (3, 4), (2, 3, 4), (8, 9), (5, 7)])
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_part_that_is_written_again_and_read_in_part_has_instructions(shape, step):
+    """LLVM has none for some pairs of shuffles of one vector, and ends the process."""
+
+    def program(x):
+        y = x.relu()
+        part = y.view(-1)[::step]
+        for _ in range(3):
+            part.mul_(part)
+        return 3 / y[:1, :4], y
+
+    compiled, x = dt.compile(program), dt.linspace(-2, 2, int(np.prod(shape))).reshape(shape)
+    for _ in range(3):
+        for ours, eager in zip(compiled(x.clone()), program(x.clone()), strict=True):
+            assert np.array_equal(ours.numpy(), eager.numpy())

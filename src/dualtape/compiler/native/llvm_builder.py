@@ -105,6 +105,12 @@ class Kernel:
             f"shufflevector {vector(count, kind)} {value}, {vector(count, kind)} poison, <{wanted} x i32> <{mask}>"
         )
 
+    def widened(self, value: str, count: int, wanted: int, kind: str) -> str:
+        """Return a vector with the lanes of ``value``, and as many undefined ones behind them as are wanted."""
+        mask = ", ".join([f"i32 {k}" for k in range(count)] + ["i32 poison"] * (wanted - count))
+        narrow = vector(count, kind)
+        return self.emit(f"shufflevector {narrow} {value}, {narrow} poison, <{wanted} x i32> <{mask}>")
+
     def apply(self, op: str, code: str, args: list, codes: list, count: int) -> str:
         """Write an elementwise op; ``codes`` are the types of the arguments, None for numbers."""
         kind = kind_of(code)

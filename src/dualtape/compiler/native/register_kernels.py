@@ -118,10 +118,15 @@ class Straight:
             return source
         base = constant(count, kind, reads[0][1]) if reads[0][0] == "s" else self.whole(reads[0])[0]
         from_place = {place: k for k, place in enumerate(indices(at, ways, region))}
-        spread = kernel.shuffle(source, wide, kind, [from_place.get(k, 0) for k in range(count)])
-        mask = ", ".join(f"i32 {count + k if k in from_place else k}" for k in range(count))
+        # One shuffle puts the lanes in place. After two, LLVM takes lanes that the second leaves out for undefined in the
+        # first, makes an extension of it for which it has no instruction, and ends the process.
+        if wide == 1:
+            source, from_place = kernel.shuffle(source, 1, kind, [0] * count), dict.fromkeys(from_place, 0)
+        elif wide < count:
+            source = kernel.widened(source, wide, count, kind)
+        mask = ", ".join(f"i32 {count + from_place[k] if k in from_place else k}" for k in range(count))
         shape_text = vector(count, kind)
-        return kernel.emit(f"shufflevector {shape_text} {base}, {shape_text} {spread}, <{count} x i32> <{mask}>")
+        return kernel.emit(f"shufflevector {shape_text} {base}, {shape_text} {source}, <{count} x i32> <{mask}>")
 
     def _register(self, read: tuple, space: tuple) -> tuple[tuple, int, tuple]:
         """Return a read as a part of a register: the register, the first lane, and the strides over ``space``."""
