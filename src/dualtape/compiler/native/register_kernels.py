@@ -118,8 +118,8 @@ class Straight:
             return source
         base = constant(count, kind, reads[0][1]) if reads[0][0] == "s" else self.whole(reads[0])[0]
         from_place = {place: k for k, place in enumerate(indices(at, ways, region))}
-        # One shuffle puts the lanes in place. After two, LLVM takes lanes that the second leaves out for undefined in the
-        # first, makes an extension of it for which it has no instruction, and ends the process.
+        # One shuffle puts the lanes in place. After two, LLVM takes lanes that the second leaves out for undefined in
+        # the first, makes an extension of it for which it has no instruction, and ends the process.
         if wide == 1:
             source, from_place = kernel.shuffle(source, 1, kind, [0] * count), dict.fromkeys(from_place, 0)
         elif wide < count:
