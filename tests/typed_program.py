@@ -17,6 +17,8 @@ from dualtape.utils.data import DataLoader, TensorDataset
 
 
 class Net(nn.Module):
+    scale: Tensor
+
     def __init__(self, width: int = 16) -> None:
         super().__init__()
         self.first = nn.Linear(4, width)

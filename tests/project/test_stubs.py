@@ -42,6 +42,39 @@ reveal_type(dt.nn.DataParallel(dt.nn.ReLU()))  # DataParallel
 reveal_type(dt.optim.Adam([x]))  # Adam
 reveal_type(dt.optim.swa_utils.SWALR(dt.optim.Adam([x]), 0.1))  # SWALR
 reveal_type(dt.utils.data.TensorDataset(x))  # TensorDataset
+class Net(dt.nn.Module):
+    scale: dt.Tensor
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = dt.nn.Linear(2, 3)
+        self.register_buffer("scale", dt.ones(3))
+    def forward(self, x: dt.Tensor) -> tuple[dt.Tensor, int]:
+        return self.layer(x) * self.scale, 3
+def square(x: dt.Tensor, power: int = 2) -> dt.Tensor:
+    return (x**power).sum()
+net = Net()
+reveal_type(net(x))  # tuple[Tensor, int]
+reveal_type(dt.nn.Linear(2, 3)(x))  # Tensor
+reveal_type(dt.compile(net))  # program.Net
+reveal_type(dt.compile(square)(x, 3))  # Tensor
+reveal_type(dt.compile(fullgraph=True)(square)(x))  # Tensor
+reveal_type(dt.vmap(square)(x))  # Tensor
+reveal_type(dt.func.value_and_grad(square)(x, power=3))  # tuple[Any, Any]
+reveal_type(dt.func.grad(dt.func.grad(lambda v: v**3))(x))  # Any
+reveal_type(dt.vmap(dt.func.grad(lambda v: v.sum()))(x))  # Any
+reveal_type(x.sum())  # Tensor
+reveal_type(x.shape[0])  # int
+for batch in dt.utils.data.DataLoader(dt.utils.data.TensorDataset(x), batch_size=2, shuffle=True):
+    reveal_type(batch)  # list[Tensor]
+def described(samples: list) -> str:
+    return str(samples)
+for name in dt.utils.data.DataLoader(dt.utils.data.TensorDataset(x), collate_fn=described):
+    reveal_type(name)  # str
+net.layer.wieght  # error
+net.sclae  # error
+net(x, x)  # error
+dt.func.grad(square)(x, pow=3)  # error
+dt.compile(square)(x, pow=3)  # error
 dt.nn.Linearr(2, 3)  # error
 dt.nn.Linear(2, 3, bia=True)  # error
 dt.optim.Adamm([x])  # error

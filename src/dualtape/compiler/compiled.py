@@ -10,7 +10,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -258,6 +258,43 @@ def _shapes(leaves: Any) -> tuple:
     """Return the shapes of tensors and arrays among arguments."""
     arrays = [leaf._array if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     return tuple([array.shape if type(array) is np.ndarray else None for array in arrays])
+
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@overload
+def compile(
+    model: C,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> C: ...
+
+
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
+) -> Callable[[C], C]: ...
 
 
 def compile(

@@ -52,7 +52,7 @@ class OptimizedModule(Module):
         delattr(self._orig_mod, name)
 
     def __len__(self) -> int:
-        return len(self._orig_mod)
+        return len(self.__dict__["_modules"]["_orig_mod"])
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})

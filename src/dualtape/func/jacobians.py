@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from .transforms import RecordedCall, forward_level, push
 from .vmap import vmap
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
+
+P = ParamSpec("P")
 
 
 def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
@@ -97,14 +99,14 @@ def _check_real(who: str, tensors: list, what: str) -> None:
 
 
 def jacrev(
-    func: Callable,
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     progress: bool | None = None,
     mesh: Any = None,
-) -> Callable:
+) -> Callable[P, Any]:
     """The Jacobian of ``func``, row by row in reverse mode, as a function of the same arguments.
 
     Best where there are fewer outputs than inputs.
@@ -174,7 +176,7 @@ def jacrev(
 
 
 def jacfwd(
-    func: Callable,
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     has_aux: bool = False,
     *,
@@ -182,7 +184,7 @@ def jacfwd(
     chunk_size: int | None = None,
     progress: bool | None = None,
     mesh: Any = None,
-) -> Callable:
+) -> Callable[P, Any]:
     """The Jacobian of ``func``, column by column in forward mode, as a function of the same arguments.
 
     Best where there are fewer inputs than outputs.
@@ -270,13 +272,13 @@ def _by_columns(
 
 
 def hessian(
-    func: Callable,
+    func: Callable[P, Any],
     argnums: int | tuple[int, ...] = 0,
     *,
     chunk_size: int | None = None,
     progress: bool | None = None,
     mesh: Any = None,
-) -> Callable:
+) -> Callable[P, Any]:
     """The matrix of second derivatives of ``func``, forward over reverse, as a function of the same arguments.
 
     Parameters

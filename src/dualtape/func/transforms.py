@@ -7,7 +7,7 @@ outer transform differentiates is recorded while an inner one runs, the inner on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -47,6 +47,8 @@ __all__ = [
     "vjp",
 ]
 
+
+P = ParamSpec("P")
 
 # --- reverse --------------------------------------------------------------------------------------
 
@@ -160,7 +162,9 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     return (output, vjp_fn, convert(pulled.shown(pulled.aux))) if has_aux else (output, vjp_fn)
 
 
-def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad_and_value(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes the gradient of a scalar function and its value, in this order.
 
     Parameters
@@ -188,7 +192,9 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     return wrapper
 
 
-def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def value_and_grad(
+    func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes the value of a scalar function and its gradient, in this order, as SciPy's
     optimizers take it.
 
@@ -219,7 +225,7 @@ def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     return wrapper
 
 
-def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[P, Any]:
     """Return the gradient of a scalar function, as a function of the same arguments.
 
     Parameters

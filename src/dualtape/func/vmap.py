@@ -8,7 +8,7 @@ gradients are recorded as always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
@@ -23,15 +23,18 @@ from .scope import from_array, named_as, of_kind
 __all__ = ["chunk_vmap", "debug_unwrap", "vmap"]
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
 def vmap(
-    func: Callable,
+    func: F,
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
     mesh: Any = None,
-) -> Callable:
+) -> F:
     """Return a function that applies ``func`` to every entry along a dimension.
 
     Parameters
@@ -99,7 +102,7 @@ def vmap(
             else result
         )
 
-    return mapped
+    return mapped  # type: ignore[return-value]
 
 
 def chunk_vmap(

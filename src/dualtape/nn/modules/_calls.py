@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from ..._tensor.tensor import Tensor
 from ..._tracebacks import shorten
@@ -25,6 +25,16 @@ _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _global_full: list[bool | None] = [None]
 
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class _Forwarding(Protocol[P, R_co]):
+    """What has a forward: a call takes its arguments, and returns what it returns."""
+
+    def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
 class Calls:
     """How a module is called, and the hooks around its forward."""
 
@@ -39,38 +49,44 @@ class Calls:
     _forward_pre_hooks_with_kwargs: OrderedDict
     _compiled_call_impl: Callable | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # the dict is read by name: a class that has __getattr__ looks each attribute up the slow way
-        own = self.__dict__
-        if numpy_kind:
-            args, kwargs = numpy_kind[0](args, kwargs)
-        try:
-            hooked = (
-                own["_forward_hooks"]
-                or own["_forward_pre_hooks"]
-                or own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
-                or _global_forward_hooks
-                or _global_forward_pre_hooks
-                or _global_backward_hooks
-                or _global_backward_pre_hooks
-                or "_compiled_call_impl" in own
-                or profiling
-            )
-        except KeyError as error:
-            raise AttributeError(
-                f"'{type(self).__name__}' object has no attribute {error}: call super().__init__() in its __init__"
-            ) from None
-        try:
-            if hooked:
-                run = self._compiled_call_impl or self._call_impl
-                if profiling and (around := enclosing(f"nn.Module: {type(self).__name__}", "module")):
-                    return around(run, *args, **kwargs)
-                return run(*args, **kwargs)
-            return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
-        except Exception as error:
-            shorten(error)
-            raise
+    if TYPE_CHECKING:
+
+        def __call__(self: _Forwarding[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    else:
+
+        def __call__(self, *args, **kwargs):
+            # the dict is read by name: a class that has __getattr__ looks each attribute up the slow way
+            own = self.__dict__
+            if numpy_kind:
+                args, kwargs = numpy_kind[0](args, kwargs)
+            try:
+                hooked = (
+                    own["_forward_hooks"]
+                    or own["_forward_pre_hooks"]
+                    or own["_backward_hooks"]
+                    or own["_backward_pre_hooks"]
+                    or _global_forward_hooks
+                    or _global_forward_pre_hooks
+                    or _global_backward_hooks
+                    or _global_backward_pre_hooks
+                    or "_compiled_call_impl" in own
+                    or profiling
+                )
+            except KeyError as error:
+                raise AttributeError(
+                    f"'{type(self).__name__}' object has no attribute {error}: call super().__init__() in its __init__"
+                ) from None
+            try:
+                if hooked:
+                    run = self._compiled_call_impl or self._call_impl
+                    if profiling and (around := enclosing(f"nn.Module: {type(self).__name__}", "module")):
+                        return around(run, *args, **kwargs)
+                    return run(*args, **kwargs)
+                return self.forward(*args, **kwargs) if kwargs else self.forward(*args)
+            except Exception as error:
+                shorten(error)
+                raise
 
     def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)

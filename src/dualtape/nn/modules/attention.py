@@ -44,6 +44,11 @@ class MultiheadAttention(Module):
     """
 
     __constants__ = ["batch_first"]
+    in_proj_weight: Any
+    q_proj_weight: Any
+    k_proj_weight: Any
+    v_proj_weight: Any
+    in_proj_bias: Any
     bias_k: Any
     bias_v: Any
 

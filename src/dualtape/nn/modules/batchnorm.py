@@ -10,6 +10,7 @@ from typing import Any
 from ..._tensor.creation import tensor
 from ..._tensor.dtypes import NAMED
 from ..._tensor.shaped import ones, zeros
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from ..parameter import UninitializedBuffer, UninitializedParameter
 from ._affine import register_affine, reset_affine
@@ -101,7 +102,7 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     """Batch normalisation of inputs of any number of dimensions that :meth:`_check_input_dim` lets pass."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         factor = self._dt_counted()
         mean, var = self.running_mean, self.running_var
@@ -307,7 +308,7 @@ class SyncBatchNorm(_BatchNorm):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         """The normalised input; its statistics are exchanged with the other processes."""
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         module = sys.modules.get(_SYNCHRONISED) if by_batch else None

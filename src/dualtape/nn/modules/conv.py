@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._tensor.shaped import empty
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -171,7 +172,7 @@ class _Conv(_ConvNd):
             padding = 0
         return self._dt_function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 

@@ -5,8 +5,8 @@ of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
@@ -27,7 +27,7 @@ class _DropoutNd(Module):
             raise ValueError(f"p, the probability that an entry is dropped, must be from 0 to 1, got {p}")
         self.p, self.inplace = p, inplace
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return self._dt_function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
@@ -98,7 +98,7 @@ class AlphaDropout(_DropoutNd):
     tensor([1., 1.])
     """
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
@@ -114,5 +114,5 @@ class FeatureAlphaDropout(_DropoutNd):
             [[1.]]])
     """
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

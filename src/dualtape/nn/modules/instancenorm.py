@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._tensor.tensor import Tensor
 from ...errors import warn
 from .. import functional as F
 from .batchnorm import _LazyNormBase, _NormBase
@@ -50,7 +51,7 @@ class _InstanceNorm(_NormBase):
             self.eps,
         )
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         place = input.dim() - self._get_no_batch_dim()
         if input.size(place) != self.num_features:

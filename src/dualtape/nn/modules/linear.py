@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..._tensor.shaped import empty
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -28,7 +29,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return input
 
 
@@ -79,7 +80,7 @@ class Linear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         own = self.__dict__["_parameters"]
         try:  # without the search that an attribute of a module is
             weight, bias = own["weight"], own["bias"]

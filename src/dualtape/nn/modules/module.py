@@ -174,14 +174,16 @@ class Module(Calls, Tree, State, Conversions):
 
     # --- attributes -------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        for where in ("_parameters", "_modules", "_buffers"):
-            try:
-                return own[where][name]
-            except KeyError:
-                pass
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+    if not TYPE_CHECKING:  # checkers would believe every name; buffers are declared by ``scale: Tensor``
+
+        def __getattr__(self, name: str) -> Any:
+            own = self.__dict__
+            for where in ("_parameters", "_modules", "_buffers"):
+                try:
+                    return own[where][name]
+                except KeyError:
+                    pass
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from ..._tensor.shaped import empty
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -31,7 +32,7 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
@@ -52,7 +53,7 @@ class CrossMapLRN2d(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 4:
             raise ValueError(
                 f"CrossMapLRN2d takes an input (batch, channels, height, width), got {input.dim()} dimensions"
@@ -106,7 +107,7 @@ class LayerNorm(Module):
         """Scales become one, offsets zero."""
         reset_affine(self)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -154,7 +155,7 @@ class GroupNorm(Module):
         """Scales become one, offsets zero."""
         reset_affine(self)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:

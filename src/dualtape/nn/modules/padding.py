@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .module import Module
 from .utils import _ntuple
@@ -38,7 +39,7 @@ class _Pad(Module):
         super().__init__()
         self.padding = _ntuple(2 * self._dt_spatial)(padding)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._dt_mode)
 
     def extra_repr(self) -> str:
@@ -53,7 +54,7 @@ class _CircularPadNd(_Pad):
         if input.dim() not in (alone, alone + 1):
             raise ValueError(f"expected {alone}D or {alone + 1}D input (got {input.dim()}D input)")
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         return super().forward(input)
 
@@ -73,7 +74,7 @@ class _ConstantPadNd(_Pad):
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:

@@ -186,6 +186,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
+    _random_samples: Any
     _dt_spatial: int
     _dt_function: Callable
 

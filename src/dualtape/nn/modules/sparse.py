@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._tensor.shaped import empty
+from ..._tensor.tensor import Tensor
 from ...modes import no_grad
 from .. import functional as F
 from .. import init
@@ -116,7 +117,7 @@ class Embedding(_Table):
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self._dt_make_table(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )

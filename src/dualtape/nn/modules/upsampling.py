@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._tensor.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
@@ -49,7 +50,7 @@ class Upsample(Module):
         self.name, self.size, self.mode = type(self).__name__, size, mode
         self.align_corners, self.recompute_scale_factor = align_corners, recompute_scale_factor
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(
             input,
             self.size,

@@ -256,7 +256,7 @@ def register_parametrization(
     if parametrized:
         if not unsafe:
             _check_fits(parametrization, tensor_name, getattr(module, tensor_name))
-        steps = module.parametrizations[tensor_name]
+        steps: Any = _listed(module)[tensor_name]
         steps.append(parametrization)
         steps.unsafe |= unsafe
         return module
@@ -264,8 +264,8 @@ def register_parametrization(
     delattr(module, tensor_name)
     if not is_parametrized(module):
         module.__class__ = _computing(type(module))
-        module.parametrizations = ModuleDict()
-    module.parametrizations[tensor_name] = steps
+        setattr(module, "parametrizations", ModuleDict())  # noqa: B010 - not every module has them
+    _listed(module)[tensor_name] = steps
     setattr(type(module), tensor_name, _Computed(tensor_name))
     return module
 
@@ -279,6 +279,11 @@ def _check_fits(step: Module, name: str, value: Any) -> None:
     if hasattr(step, "right_inverse"):
         with suppress(NotImplementedError):
             _same("parametrization.right_inverse", name, step.right_inverse(after), value.shape, value.dtype)
+
+
+def _listed(module: Module) -> ModuleDict:
+    """Return the parametrizations of a module, by the tensors' names."""
+    return module.__dict__["_modules"]["parametrizations"]
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -308,7 +313,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"{tensor_name!r} of {type(module).__name__} has no parametrization to remove")
-    listed = module.parametrizations[tensor_name]
+    listed: Any = _listed(module)[tensor_name]
     if listed.is_tensor:
         original = listed.original
         if leave_parametrized:
@@ -323,7 +328,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
             " leave_parametrized=True"
         )
     delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
+    del _listed(module)[tensor_name]
     _register(module, tensor_name, original)
     if not is_parametrized(module):
         delattr(module, "parametrizations")
@@ -359,14 +364,14 @@ def transfer_parametrizations_and_params(
     """
     if not is_parametrized(from_module):
         return to_module
-    names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]
+    names = list(_listed(from_module)) if tensor_name is None else [tensor_name]
     for name in names:
-        source = from_module.parametrizations[name]
+        source: Any = _listed(from_module)[name]
         if not hasattr(to_module, name):
             _register(to_module, name, source._originals()[0])
         for parametrization in source:
             register_parametrization(to_module, name, parametrization, unsafe=source.unsafe)
-        target = to_module.parametrizations[name]
+        target = _listed(to_module)[name]
         for each in source._names():
             setattr(target, each, getattr(source, each))
     return to_module

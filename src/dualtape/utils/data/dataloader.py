@@ -10,8 +10,9 @@ from multiprocessing import connection as pipes
 from multiprocessing import context as contexts
 from multiprocessing import get_all_start_methods, get_context
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, overload
 
+from ..._tensor.tensor import Tensor
 from ...errors import warn
 from ...random import Generator
 from ._utils import fetch, worker
@@ -23,6 +24,7 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, dr
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+B_co = TypeVar("B_co", covariant=True)  # of batches
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
@@ -41,7 +43,22 @@ class _InfiniteConstantSampler(Sampler):
             yield None
 
 
-class DataLoader(Generic[T_co]):
+class _Options(TypedDict, total=False):
+    """Options of a loader that do not decide what its batches are."""
+
+    pin_memory: bool
+    drop_last: bool
+    timeout: float
+    worker_init_fn: Callable[[int], None] | None
+    multiprocessing_context: Any
+    generator: Generator | None
+    prefetch_factor: int | None
+    persistent_workers: bool
+    pin_memory_device: str
+    in_order: bool
+
+
+class DataLoader(Generic[B_co]):
     """An iterable over batches of a dataset.
 
     Parameters
@@ -92,9 +109,65 @@ class DataLoader(Generic[T_co]):
     _initialized = False
     _iterator: Any = None
 
+    @overload
+    def __init__(
+        self: DataLoader[B_co],
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        *,
+        collate_fn: Callable[[list], B_co],
+        **options: Unpack[_Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[Tensor],
+        dataset: Dataset[Tensor],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[_Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[list[Tensor]],
+        dataset: Dataset[tuple[Tensor, ...]],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[_Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: DataLoader[Any],
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler[list] | Iterable[list] | None = None,
+        num_workers: int = 0,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[_Options],
+    ) -> None: ...
+
     def __init__(
         self,
-        dataset: Dataset[T_co],
+        dataset: Any,
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Sampler | Iterable | None = None,
@@ -175,10 +248,10 @@ class DataLoader(Generic[T_co]):
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def _get_iterator(self) -> _BaseDataLoaderIter:
+    def _get_iterator(self) -> _BaseDataLoaderIter[B_co]:
         return _MultiProcessingDataLoaderIter(self) if self.num_workers else _SingleProcessDataLoaderIter(self)
 
-    def __iter__(self) -> _BaseDataLoaderIter:
+    def __iter__(self) -> _BaseDataLoaderIter[B_co]:
         lasting = self._iterator if self.persistent_workers and self.num_workers else None
         if lasting is not None and lasting._ended is None:
             lasting._reset(self)
@@ -191,7 +264,7 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
-        length = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else ceil(length / self.batch_size)
@@ -240,7 +313,7 @@ def _usual_order(dataset: Any, streams: bool, shuffle: bool | None, generator: G
     return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
 
-class _BaseDataLoaderIter:
+class _BaseDataLoaderIter(Generic[B_co]):
     """One iteration over the batches."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -262,13 +335,13 @@ class _BaseDataLoaderIter:
         self._num_yielded = 0
         self._expected = loader._IterableDataset_len_called
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Self:
         return self
 
     def _next_data(self) -> Any:
         raise NotImplementedError
 
-    def __next__(self) -> Any:
+    def __next__(self) -> B_co:
         data = self._next_data()
         self._num_yielded += 1
         if self._expected is not None and self._num_yielded > self._expected:
@@ -285,7 +358,7 @@ class _BaseDataLoaderIter:
         raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
 
 
-class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter[B_co]):
     """Batches made in this process."""
 
     def __init__(self, loader: DataLoader) -> None:
@@ -298,7 +371,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._fetcher.fetch(next(self._sampler_iter))
 
 
-class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter[B_co]):
     """Batches made by worker processes: tasks are assigned in turn, and batches are returned in the order of the
     tasks.
     """
