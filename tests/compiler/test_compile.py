@@ -1188,6 +1188,7 @@ class _Scaled(dt.nn.Module):
         return self.layer(x) * self.scale
 
 
+@pytest.mark.filterwarnings("ignore:Using .torch.compile:UserWarning")  # other tests put hooks on all of its modules
 def test_a_compiled_module_stands_for_the_module() -> None:
     torch = pytest.importorskip("torch")
 
