@@ -70,7 +70,7 @@ test-other:
 	$$venv/bin/python -m pytest -n $(WORKERS) -q -r fE -p no:cacheprovider $(QUICK)
 
 # The unpacked archive has to bring all that its own Makefile and tests read.
-test-sdist: $(STAMPS)/dev
+test-sdist: $(STAMPS)/test $(STAMPS)/dev
 	rm -rf build/sdist && mkdir -p build/sdist
 	$(BIN)/python -m build --no-isolation --sdist --outdir build/sdist .
 	tar -xzf build/sdist/*.tar.gz -C build/sdist --strip-components=1
