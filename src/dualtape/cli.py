@@ -18,7 +18,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="dualtape", description="PyTorch's autograd as a small pure-Python library over NumPy arrays."
     )
     parser.add_argument("--version", action="version", version=f"dualtape {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     tour = commands.add_parser(
         "tour",
         help="solve six problems with derivatives, and show that the answers are right",
@@ -86,8 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    # Errors show the usage of the command that was given.
+    subparser = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices[options.command]
     try:
-        return _COMMANDS[options.command](options, parser)
+        return _COMMANDS[options.command](options, parser if options.command == "completion" else subparser)
     except BrokenPipeError:  # whoever read has seen enough
         return 0
 
@@ -175,7 +180,21 @@ def _graph(options: Any, parser: argparse.ArgumentParser) -> int:
     except OSError as error:
         parser.error(f"--out: {options.out} cannot be written: {error.strerror}")
     if options.json:
-        print(json.dumps({"function": options.function, "svg": picture.svg(), "text": picture.text()}))
+        nodes = [
+            {
+                "id": number,
+                "name": item.name,
+                "kind": item.kind,
+                "note": item.note,
+                "line": item.line,
+                "bytes": item.nbytes,
+                "group": list(item.group),
+            }
+            for number, item in enumerate(picture.items)
+        ]
+        edges = [{"from": start, "to": end} for start, end in picture.edges]
+        described = {"function": options.function, "nodes": nodes, "edges": edges}
+        print(json.dumps({**described, "svg": picture.svg(), "text": picture.text()}))
     else:
         print(picture if options.out is None else options.out)
     return 0

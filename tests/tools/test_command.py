@@ -78,7 +78,6 @@ def test_check_of_a_right_function(program, capsys):
         ["graph", "program.py:by_numpy"],
         ["profile", "nothing.py"],
         ["nothing"],
-        [],
     ],
 )
 def test_wrong_use_is_told_with_status_two(program, words, capsys):
@@ -323,3 +322,41 @@ def test_odd_paths_and_shapes_are_told_without_a_traceback(words, program, tmp_p
     with pytest.raises(SystemExit) as error:
         main(words)
     assert error.value.code == 2 and "error: " in capsys.readouterr().err
+
+
+def test_without_a_command_the_help_is_printed(capsys):
+    from dualtape.cli import main
+
+    assert main([]) == 0
+    assert "usage: dualtape" in capsys.readouterr().out
+
+
+def test_an_error_shows_the_usage_of_its_command(capsys, tmp_path):
+    from dualtape.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["check", str(tmp_path / "none.py:f")])
+    assert "usage: dualtape check [-h]" in capsys.readouterr().err
+
+
+def test_an_error_of_the_users_function_shows_its_lines(capsys, tmp_path):
+    from dualtape.cli import main
+
+    (tmp_path / "mine.py").write_text("def f(x):\n    return inner(x)\ndef inner(x):\n    return x.view(77)\n")
+    with pytest.raises(SystemExit):
+        main(["check", f"{tmp_path / 'mine.py'}:f"])
+    said = capsys.readouterr().err
+    assert 'mine.py", line 2, in f\n    return inner(x)' in said and "line 4, in inner\n    return x.view(77)" in said
+    assert "site-packages/dualtape" not in said and "dispatch.py" not in said
+
+
+def test_a_graph_as_json_has_nodes_and_edges(capsys, tmp_path):
+    from dualtape.cli import main
+
+    (tmp_path / "mine.py").write_text("def f(x):\n    return (x * x).sum()\n")
+    assert main(["graph", f"{tmp_path / 'mine.py'}:f", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    names = {node["id"]: node["name"] for node in told["nodes"]}
+    assert sorted(names.values()) == ["mul", "sum", "x"]
+    assert {(names[edge["from"]], names[edge["to"]]) for edge in told["edges"]} == {("x", "mul"), ("mul", "sum")}
+    assert next(node for node in told["nodes"] if node["name"] == "mul")["line"].endswith("mine.py:2")

@@ -6,7 +6,9 @@ import copy
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -91,9 +93,21 @@ def told(function: Callable, inputs: list[dt.Tensor]) -> Callable:
             shapes = ", ".join(str(list(x.shape)) for x in inputs) or "none"
             raise ValueError(
                 f"it raised {type(error).__name__} on arguments of shapes {shapes} (--shape names others): {error}"
+                f"{_frames(error)}"
             ) from error
 
     return tried
+
+
+def _frames(error: BaseException) -> str:
+    """Return the lines of the user's program that an error came through, as a traceback shows them."""
+    own = str(Path(dt.__file__).parent) + os.sep
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((own, "<dualtape"))
+    ]
+    return "\n" + "".join(traceback.format_list(frames)).rstrip() if frames else ""
 
 
 def arguments(function: Any, shapes: list[str], seed: int = 0) -> list[dt.Tensor]:
