@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
+from .._listing import listing
 from .._progress import counter
 from .._tensor.tensor import Tensor
 from ..overrides.active_overrides import among_arrays, numpy_kind
+from ._outside import Met, watched
 
 
 def has_tensor(value: Any) -> bool:
@@ -38,6 +40,50 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
         return either
 
     return decorate
+
+
+def calling(module: Any, *functions: str) -> Callable[[Callable], Callable]:
+    """Return a decorator as :func:`like`, for functions that take functions: ours is called, too, if one of those returns
+    tensors with history. They are the arguments of these names; the first one, without names.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        own = function.__name__
+        signature = inspect.signature(function)
+        names = functions or (next(iter(signature.parameters)),)
+
+        @functools.wraps(function)
+        def either(*args: Any, **kwargs: Any) -> Any:
+            if has_tensor(args) or has_tensor(kwargs):
+                return function(*args, **kwargs)
+            theirs = getattr(module, own)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return theirs(*args, **kwargs)
+            for name in names:
+                if name in bound.arguments:
+                    bound.arguments[name] = _watched(bound.arguments[name])
+            try:
+                return theirs(*bound.args, **bound.kwargs)
+            except Met as met:
+                cause = met.__cause__
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                if cause is not None:
+                    raise cause from None
+                raise
+
+        return either
+
+    return decorate
+
+
+def _watched(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_watched, value)) if any(map(callable, value)) else value
+    return watched(value) if callable(value) and not isinstance(value, type) else value
 
 
 def counting(function: Callable) -> Callable:
@@ -86,3 +132,17 @@ def scipys(module: Any, name: str, where: str) -> Any:
         from importlib import import_module
 
         raise errors.missing(where, name, dir(import_module(module.__name__)), "SciPy's has none either") from None
+
+
+def names_of(module: Any, where: str) -> Callable[[], list[str]]:
+    """Return the ``__dir__`` of ``where``: its public names, and those of SciPy's ``module``."""
+    own = listing(where)
+
+    def public_names() -> list[str]:
+        from importlib import import_module
+
+        theirs = import_module(module.__name__)
+        names = getattr(theirs, "__all__", None) or [name for name in dir(theirs) if not name.startswith("_")]
+        return sorted({*own(), *names})
+
+    return public_names
