@@ -146,3 +146,13 @@ def names_of(module: Any, where: str) -> Callable[[], list[str]]:
         return sorted({*own(), *names})
 
     return public_names
+
+
+def of_arrays(function: Callable) -> Callable:
+    """Return a function or method that gives tensors of NumPy's kind where it is given one."""
+
+    @functools.wraps(function)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        return among_arrays(function, args, kwargs) if numpy_kind else function(*args, **kwargs)
+
+    return either
