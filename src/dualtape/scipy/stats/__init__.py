@@ -12,12 +12,12 @@ from typing import Any
 from ..._listing import listing
 from ...arrays.lazy import scipy_stats as _scipy_stats
 from .._like import scipys
-from . import continuous, discrete, multivariate
+from . import continuous, discrete, further, multivariate
 from .distribution import Distribution
 
 _DISTRIBUTIONS: dict[str, Any] = {
     name: value
-    for module in (continuous, discrete, multivariate)
+    for module in (continuous, discrete, further, multivariate)
     for name, value in vars(module).items()
     if isinstance(value, Distribution)
 }
