@@ -156,7 +156,7 @@ special.fdtr(3.0,4.0,x) special.fdtrc(3.0,4.0,x) special.fdtri(3.0,4.0,p) specia
 special.gdtrix(x,1.5,p) special.bdtrc(2,6,p) special.bdtri(2,6,p) special.pdtri(2,p) special.nbdtr(2,3,p)
 special.nbdtrc(2,3,p) special.nbdtri(2,3,p) special.betainccinv(1.5,2.0,p) special.chndtr(x,3.0,y)
 special.inv_boxcox1p(x,s) special.powm1(x,y) special.nrdtrimn(p,x,y) special.nrdtrisd(r,p,y)
-special.radian(x,y,p) special.sindg(x) special.cosdg(x) special.tandg(x) special.cotdg(x) special.jvp(1.5,x)
+special.radian(x,y,p) special.softplus(r) special.sindg(x) special.cosdg(x) special.tandg(x) special.cotdg(x) special.jvp(1.5,x)
 special.yvp(0.5,x,2) special.ivp(1.5,x) special.h1vp(1,x) special.h2vp(1,x,3) special.kvp(0.5,x)
 special.kvp(0.5,x,2) special.spherical_jn(2,x) special.spherical_jn(k,x) special.spherical_yn(1,x)
 special.spherical_in(1,x,derivative=True) special.spherical_kn(2,x) special.spherical_kn(2,x,True)

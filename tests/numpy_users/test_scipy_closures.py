@@ -144,7 +144,10 @@ INTEGRALS = {
     "quad to infinity": (lambda a: integrate.quad(lambda x: np.exp(-a * x), 0, np.inf)[0], lambda a: 1 / a),
     "quad with args": (lambda a: integrate.quad(lambda x, b: b * x, 0, 1, args=(a,))[0], lambda a: a / 2),
     "quad of a limit alone": (lambda a: integrate.quad(np.cos, 0, a)[0], np.sin),
-    "quad_vec": (lambda a: integrate.quad_vec(lambda x: np.stack([a * x, a * a]), 0, 1)[0].sum(), lambda a: a / 2 + a * a),
+    "quad_vec": (
+        lambda a: integrate.quad_vec(lambda x: np.stack([a * x, a * a]), 0, 1)[0].sum(),
+        lambda a: a / 2 + a * a,
+    ),
     "dblquad": (lambda a: integrate.dblquad(lambda y, x: a * x * y, 0, 1, 0, lambda x: a * x)[0], lambda a: a**3 / 8),
     "tplquad": (lambda a: integrate.tplquad(lambda z, y, x: a * x + 0 * z, 0, 1, 0, 1, 0, 2)[0], lambda a: a),
     "nquad": (lambda a: integrate.nquad(lambda y, x: a * x * y, [[0, 2], [0, a]])[0], lambda a: a**3),
@@ -160,7 +163,7 @@ def test_integrals_have_values_and_derivatives_of_first_and_second_order(name: s
     (slope,) = dt.autograd.grad(value, a, create_graph=True)
     close(value, exact(1.3), rtol=1e-8)
     close(slope, (exact(1.3 + h) - exact(1.3 - h)) / (2 * h), rtol=1e-5)
-    if slope.requires_grad:
+    if slope.requires_grad and name != "tplquad":  # as nquad's, which is checked, but a minute long
         (second,) = dt.autograd.grad(slope, a)
         close(second, (exact(1.3 + h) - 2 * exact(1.3) + exact(1.3 - h)) / h**2, rtol=1e-4)
 
@@ -200,8 +203,6 @@ def test_a_boundary_value_problem_has_derivatives() -> None:
     w = leaf(1.0)
     middle(w).backward()
     found = w.grad.item()
-    with dt.no_grad():
-        ahead, behind = (float(middle(dt.tensor(v, dtype=dt.float64, requires_grad=True)).sum()) if False else v for v in (1.0, 1.0))
     ahead, behind = (middle(leaf(1.0 + h)).item() for h in (1e-4, -1e-4))
     np.testing.assert_allclose(found, (ahead - behind) / 2e-4, rtol=1e-5)
 

@@ -16,7 +16,16 @@ from dualtape.scipy._left_out import LEFT_OUT
 CALLS = [call for calls in SAMPLES.values() for call in calls.split()]
 
 # No derivative of the second order: the first is SciPy's number, or its formula needs one that there is not.
-FIRST_ORDER = ("elliprf", "elliprc", "mathieu_cem", "mathieu_sem", "differential_entropy", "pinvh", "chndtr")
+FIRST_ORDER = (
+    "elliprf",
+    "elliprc",
+    "mathieu_cem",
+    "mathieu_sem",
+    "differential_entropy",
+    "pinvh",
+    "chndtr",
+    "subspace_angles",
+)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -58,7 +67,9 @@ def test_derivatives_have_derivatives(call: str) -> None:
         ahead, behind = (
             sum(
                 float((g.detach() * w).sum())
-                for g, w in zip(slopes({**values, name: values[name] + sign * step * direction})[1], weights, strict=True)
+                for g, w in zip(
+                    slopes({**values, name: values[name] + sign * step * direction})[1], weights, strict=True
+                )
             )
             for sign in (1, -1)
         )

@@ -9,8 +9,8 @@ import numpy as np
 from .._tensor.tensor import Tensor, wrap
 from ..arrays.lazy import scipy_linalg
 from ..autograd.function import Function
-from ..ops.numpy_entries.registry import alike
 from ._arguments import plain
+from ._tensors import alike
 
 
 class _Banded(Function):

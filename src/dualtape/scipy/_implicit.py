@@ -46,8 +46,8 @@ class _Solution(Function):
 def solution(
     x: np.ndarray, residual: Callable, failure: str, parameters: list[Tensor], outside: list[Tensor] | None = None
 ) -> Tensor:
-    """Return ``x`` with the history of ``parameters`` and of tensors ``outside``, which the residual uses without having
-    them as arguments; ``failure``, if not empty, says why x is no solution.
+    """Return ``x`` with the history of ``parameters`` and of tensors ``outside``, which the residual uses without
+    having them as arguments; ``failure``, if not empty, says why x is no solution.
     """
     known = list(outside or [])
     return _Solution.apply(x, residual, failure, len(parameters), Held(known), *parameters, *known)

@@ -13,6 +13,7 @@ from .._listing import listing
 from .._progress import counter
 from .._tensor.tensor import Tensor
 from ..overrides.active_overrides import among_arrays, numpy_kind
+from ..pytree import tree_leaves
 from ._outside import Met, watched
 
 
@@ -23,7 +24,7 @@ def has_tensor(value: Any) -> bool:
     return any(map(has_tensor, value)) if isinstance(value, (list, tuple)) else isinstance(value, Tensor)
 
 
-def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]:
+def like(module: Any, name: str | None = None) -> Callable[[Callable], Any]:
     """Return a decorator: without a tensor among the arguments, the function of that name in SciPy's ``module`` is
     called.
     """
@@ -42,9 +43,9 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
     return decorate
 
 
-def calling(module: Any, *functions: str) -> Callable[[Callable], Callable]:
-    """Return a decorator as :func:`like`, for functions that take functions: ours is called, too, if one of those returns
-    tensors with history. They are the arguments of these names; the first one, without names.
+def calling(module: Any, *functions: str) -> Callable[[Callable], Any]:
+    """Return a decorator as :func:`like`, for functions that take functions: ours is called, too, if one of those
+    returns tensors with history. They are the arguments of these names; the first one, without names.
     """
 
     def decorate(function: Callable) -> Callable:
@@ -86,7 +87,7 @@ def _watched(value: Any) -> Any:
     return watched(value) if callable(value) and not isinstance(value, type) else value
 
 
-def counting(function: Callable) -> Callable:
+def counting(function: Callable) -> Any:
     """Return a decorator that adds ``progress=``: it shows how often the first argument, a function, was evaluated."""
     signature = inspect.signature(function)
     first, *_ = signature.parameters
@@ -148,11 +149,30 @@ def names_of(module: Any, where: str) -> Callable[[], list[str]]:
     return public_names
 
 
-def of_arrays(function: Callable) -> Callable:
-    """Return a function or method that gives tensors of NumPy's kind where it is given one."""
+def of_arrays(function: Callable) -> Any:
+    """Return a function or method that gives tensors of NumPy's kind where it is given one.
+
+    An object that was made of such tensors gives them, too.
+    """
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
-        return among_arrays(function, args, kwargs) if numpy_kind else function(*args, **kwargs)
+        if not numpy_kind:
+            return function(*args, **kwargs)
+        from ..ops.numpy_tensor import NumpyTensor
+        from ..ops.numpy_tensor import like as kind_like
+
+        owner = args[0] if args and hasattr(type(args[0]), "scipys_own") else None
+        entered = any(type(leaf) is NumpyTensor for leaf in tree_leaves((args, kwargs)))
+        if owner is not None:  # it may be callable, but is no function of the user's
+            entered = entered or owner.__dict__.get("of_numpy", False)
+            found = among_arrays(functools.partial(function, owner), args[1:], kwargs)
+            if entered and function.__name__ == "__init__":
+                owner.of_numpy = True
+        else:
+            found = among_arrays(function, args, kwargs)
+        if entered and hasattr(type(found), "scipys_own"):
+            found.of_numpy = True
+        return kind_like(found, entered) if entered and found is not None else found
 
     return either

@@ -15,12 +15,12 @@ import numpy as np
 
 from .._tensor.dtypes import get_default_dtype
 from .._tensor.tensor import Tensor, wrap
-from ..autograd.node import AccumulateGrad, Edge, edge_of, next_sequence
 from ..autograd.engine import call_node
+from ..autograd.node import AccumulateGrad, Edge, edge_of, next_sequence
 from ..modes import enable_grad, is_grad_enabled
-from ..ops.numpy_entries.registry import tensor
 from ..ops.numpy_tensor import as_plain, entering
 from ..pytree import tree_leaves, tree_map
+from ._tensors import tensor
 
 Key = tuple[int, int]
 
@@ -112,7 +112,9 @@ def pull(
     with enable_grad():
         start = next_sequence()
         aliases = [
-            x.view_as(x) if record and x.requires_grad else x.detach().requires_grad_(x.dtype.is_floating_point or x.dtype.is_complex)
+            x.view_as(x)
+            if record and x.requires_grad
+            else x.detach().requires_grad_(x.dtype.is_floating_point or x.dtype.is_complex)
             for x in inputs
         ]
         value = tensor(function(*aliases))
@@ -123,7 +125,7 @@ def pull(
         if value.requires_grad
         else [None] * len(targets)
     )
-    full = [np.zeros_like(x) if g is None else g for x, g in zip([*aliases, *outside], found, strict=True)]
+    full: list[Any] = [np.zeros_like(x) if g is None else g for x, g in zip([*aliases, *outside], found, strict=True)]
     full = [g.detach() for g in full] if not record else full
     return value, full[: len(inputs)], full[len(inputs) :]
 

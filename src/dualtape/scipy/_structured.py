@@ -1,4 +1,4 @@
-"""Functions of ``scipy.linalg`` for matrices of a form: banded, tridiagonal, circulant, Toeplitz; and matrix equations."""
+"""Functions of ``scipy.linalg`` for matrices of a form (banded, circulant, Toeplitz), and matrix equations."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from ..arrays.lazy import scipy_linalg as _linalg
 from ..ops.numpy_entries.arrangements import moved
-from ..ops.numpy_entries.registry import alike, floating, op
 from ._arguments import plain
 from ._banded import solve_banded as _solved
 from ._implicit import solution
 from ._like import like
+from ._tensors import alike, floating, op
 
 __all__ = [
     "companion",
@@ -47,7 +47,9 @@ def _t(x: Any) -> Any:
 
 
 @like(_linalg)
-def solve_banded(l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def solve_banded(
+    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
     """The x of ``a @ x = b``, of a banded matrix.
 
     Examples
@@ -56,7 +58,8 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, over
     >>> dt.scipy.linalg.solve_banded((0, 0), dt.tensor([[2.0, 4.0]]), dt.ones(2))
     tensor([0.5000, 0.2500])
     """
-    return _solved(*l_and_u, ab, b)
+    lower, upper = l_and_u
+    return _solved(lower, upper, ab, b)
 
 
 def _from_bands(ab: Any, lower: bool) -> Any:
@@ -77,7 +80,14 @@ def _from_bands(ab: Any, lower: bool) -> Any:
 
 
 @like(_linalg)
-def solveh_banded(ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False, check_finite: bool = True) -> Any:
+def solveh_banded(
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    lower: bool = False,
+    check_finite: bool = True,
+) -> Any:
     """The x of ``a @ x = b``, of a banded positive definite matrix, of which one side is given.
 
     Examples
@@ -125,7 +135,14 @@ def eig_banded(
 
 
 @like(_linalg)
-def eigvals_banded(a_band: Any, lower: bool = False, overwrite_a_band: bool = False, select: Any = "a", select_range: Any = None, check_finite: bool = True) -> Any:
+def eigvals_banded(
+    a_band: Any,
+    lower: bool = False,
+    overwrite_a_band: bool = False,
+    select: Any = "a",
+    select_range: Any = None,
+    check_finite: bool = True,
+) -> Any:
     """The eigenvalues of a banded symmetric matrix.
 
     Examples
@@ -139,7 +156,14 @@ def eigvals_banded(a_band: Any, lower: bool = False, overwrite_a_band: bool = Fa
 
 @like(_linalg)
 def eigh_tridiagonal(
-    d: Any, e: Any, eigvals_only: bool = False, select: Any = "a", select_range: Any = None, check_finite: bool = True, tol: float = 0.0, lapack_driver: str = "auto"
+    d: Any,
+    e: Any,
+    eigvals_only: bool = False,
+    select: Any = "a",
+    select_range: Any = None,
+    check_finite: bool = True,
+    tol: float = 0.0,
+    lapack_driver: str = "auto",
 ) -> Any:
     """Eigenvalues and vectors of a symmetric tridiagonal matrix.
 
@@ -157,7 +181,15 @@ def eigh_tridiagonal(
 
 
 @like(_linalg)
-def eigvalsh_tridiagonal(d: Any, e: Any, select: Any = "a", select_range: Any = None, check_finite: bool = True, tol: float = 0.0, lapack_driver: str = "auto") -> Any:
+def eigvalsh_tridiagonal(
+    d: Any,
+    e: Any,
+    select: Any = "a",
+    select_range: Any = None,
+    check_finite: bool = True,
+    tol: float = 0.0,
+    lapack_driver: str = "auto",
+) -> Any:
     """The eigenvalues of a symmetric tridiagonal matrix.
 
     Examples
@@ -316,7 +348,9 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: i
 
 
 @like(_linalg)
-def solve_circulant(c: Any, b: Any, singular: str = "raise", tol: float | None = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0) -> Any:
+def solve_circulant(
+    c: Any, b: Any, singular: str = "raise", tol: float | None = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
+) -> Any:
     """The x of ``circulant(c) @ x = b``, by Fourier transforms.
 
     Examples
@@ -344,7 +378,9 @@ def solve_circulant(c: Any, b: Any, singular: str = "raise", tol: float | None =
 
 
 @like(_linalg)
-def pinvh(a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True) -> Any:
+def pinvh(
+    a: Any, atol: Any = None, rtol: Any = None, lower: bool = True, return_rank: bool = False, check_finite: bool = True
+) -> Any:
     """The pseudo-inverse of a symmetric matrix, of which one triangle is read.
 
     Examples

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays.lazy import scipy_fft as _fft
-from ..ops.numpy_entries.registry import floating, op
-from ..ops.numpy_entries.registry import tensor as _tensor
 from ._like import like, names_of, scipys
 from ._maps import linear
+from ._tensors import floating, op
+from ._tensors import tensor as _tensor
 
 _ONE = "fft ifft rfft irfft hfft ihfft".split()
 _TWO = "fft2 ifft2 rfft2 irfft2 hfft2 ihfft2".split()
@@ -159,8 +159,8 @@ def _on(axis: int, ndim: int, vector: np.ndarray) -> np.ndarray:
 def _base(kind: str, type: int, x: Any, axis: int) -> Any:
     """Return the transform without a norm.
 
-    The transpose of type 2 is type 3 but for the weight of one end, and the other way round; that of the cosines of type
-    1 has the weights of its ends exchanged; the others are symmetric.
+    The transpose of type 2 is type 3 but for the weight of one end, and the other way round; that of the cosines of
+    type 1 has the weights of its ends exchanged; the others are symmetric.
     """
     run = getattr(_fft, kind)
     size, end = x.shape[axis], 0 if kind == "dct" else -1
@@ -279,7 +279,7 @@ def _hankel(name: str) -> Callable:
         return a @ floating(matrix).to(a.dtype)
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"""The fast Hankel transform{" inverted" if name[0] == "i" else ""}, as a product with its matrix.
+    transform.__doc__ = f"""The fast Hankel transform{" inverted" if name[0] == "i" else ""}, by its matrix.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class _Valued(Function):
 
 def valued(name: str, inputs: Any, slopes: Any, pick: Any = None) -> Any:
     """Return SciPy's values at tensors, with these derivatives; None is an input without one."""
-    tensors = np.broadcast_arrays(*alike(*inputs))
+    tensors: list[Any] = list(np.broadcast_arrays(*alike(*inputs)))
     for k, (x, slope) in enumerate(zip(tensors, slopes, strict=True)):
         if slope is None and x.requires_grad and is_grad_enabled():
             raise TypeError(f"scipy.special.{name} on tensors: there is no derivative with respect to argument {k + 1}")
@@ -117,7 +117,9 @@ def _first_by_m(phi: Any, m: Any, out: Any) -> Any:
         second = of("ellipeinc")(phi, m)
         return second / (2 * m * (1 - m)) - out / (2 * m) - np.sin(2 * phi) / (4 * (1 - m) * _root(phi, m))
 
-    return _where_zero(m, _half_sines(phi), lambda m: np.where(m.detach() == 1, np.nan, formula(np.where(m.detach() == 1, 0.5, m))))
+    return _where_zero(
+        m, _half_sines(phi), lambda m: np.where(m.detach() == 1, np.nan, formula(np.where(m.detach() == 1, 0.5, m)))
+    )
 
 
 derived("ellipkinc", lambda phi, m, out: 1 / _root(phi, m), _first_by_m)
@@ -158,9 +160,7 @@ derived(
     lambda x, y, z, out: of("elliprd")(x, z, y) / -6,
     lambda x, y, z, out: of("elliprd")(x, y, z) / -6,
 )
-derived(
-    "elliprc", lambda x, y, out: of("elliprd")(y, y, x) / -6, lambda x, y, out: of("elliprd")(x, y, y) / -3
-)
+derived("elliprc", lambda x, y, out: of("elliprd")(y, y, x) / -6, lambda x, y, out: of("elliprd")(x, y, y) / -3)
 
 
 @function("agm")
@@ -212,9 +212,7 @@ def _struve_term(v: Any, x: Any) -> Any:
     return (x / 2) ** v * special.rgamma(v.detach().numpy() + 1.5) / sqrt(pi)
 
 
-derived(
-    "struve", None, lambda v, x, out: (of("struve")(v - 1, x) - of("struve")(v + 1, x) + _struve_term(v, x)) / 2
-)
+derived("struve", None, lambda v, x, out: (of("struve")(v - 1, x) - of("struve")(v + 1, x) + _struve_term(v, x)) / 2)
 derived(
     "modstruve",
     None,
@@ -340,8 +338,11 @@ _polynomial("sh_chebyt", lambda n, x: 2 * n * of("eval_chebyu")(n - 1, 2 * x - 1
 _polynomial("sh_chebyu", lambda n, x: 4 * of("eval_gegenbauer")(n - 1, 2.0, 2 * x - 1), 1)
 _polynomial(
     "sh_jacobi",
-    lambda n, p, q, x: (n + p) * of("eval_jacobi")(n - 1, p - q + 1, q, 2 * x - 1)
-    / wrap(special.binom((2 * n + p - 1).detach().numpy(), n.detach().numpy())),
+    lambda n, p, q, x: (
+        (n + p)
+        * of("eval_jacobi")(n - 1, p - q + 1, q, 2 * x - 1)
+        / wrap(special.binom((2 * n + p - 1).detach().numpy(), n.detach().numpy()))
+    ),
     3,
 )
 for _name, _slope in (

@@ -1,4 +1,4 @@
-"""Boundary value problems: SciPy finds a mesh and a solution on it; the equations of collocation give its derivatives."""
+"""Boundary value problems: SciPy finds a mesh and a solution; the equations of collocation give its derivatives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor
 from ...arrays.lazy import scipy_integrate as _integrate
-from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import plain
 from .._implicit import solution
 from .._like import calling
 from .._outside import Called
+from .._tensors import tensor as _tensor
 
 __all__ = ["solve_bvp"]
 
@@ -35,8 +35,8 @@ def solve_bvp(
 ) -> Any:
     """The solution of ``dy/dx = fun(x, y, p)`` with ``bc(y(a), y(b), p) == 0``: ``y``, ``yp`` and ``p`` have history.
 
-    Gradients reach the tensors that ``fun`` and ``bc`` use. They are those of the collocation equations on the mesh that
-    SciPy has chosen; ``sol`` is a spline with history.
+    Gradients reach the tensors that ``fun`` and ``bc`` use. They are those of the collocation equations on the mesh
+    that SciPy has chosen; ``sol`` is a spline with history.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def solve_bvp(
         verbose,
         bc_tol,
     )
-    mesh, shape = found.x, found.y.shape
-    steps = np.diff(mesh)
+    mesh, shape, count = found.x, found.y.shape, found.y.size
+    steps, unknown = np.diff(mesh), found.p is not None
 
     def residual(state: Any) -> Any:
-        values = state[: found.y.size].reshape(shape)
-        more = () if found.p is None else (state[found.y.size :],)
+        values = state[:count].reshape(shape)
+        more = () if not unknown else (state[count:],)
         slope = _tensor(slopes(mesh, values, *more))
         first, last = values[:, :-1], values[:, 1:]
         middle = (first + last) / 2 - steps / 8 * (slope[:, 1:] - slope[:, :-1])
@@ -86,9 +86,9 @@ def solve_bvp(
     slopes.outside = outside
     failure = "" if found.success else f"integrate.solve_bvp did not converge ({found.message})"
     whole = solution(state, residual, failure, [], slopes.tensors())
-    found.y = whole[: found.y.size].reshape(shape)
+    found.y = whole[:count].reshape(shape)
     if found.p is not None:
-        found.p = whole[found.y.numel() :]
+        found.p = whole[count:]
     found.yp = _tensor(slopes(mesh, found.y, *(() if found.p is None else (found.p,))))
     from ..interpolate import CubicHermiteSpline
 

@@ -14,12 +14,12 @@ import numpy as np
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_integrate as _integrate
 from ...autograd.function import Function
-from ...ops.numpy_entries.registry import floating, op
-from ...ops.numpy_entries.registry import tensor as _tensor
 from ...modes import is_grad_enabled, no_grad
 from .._arguments import Arguments, plain
 from .._like import calling, counting
 from .._outside import Called, Held, pull
+from .._tensors import floating, op
+from .._tensors import tensor as _tensor
 
 __all__ = [
     "odeint",
@@ -58,16 +58,19 @@ class _Path(Function):
             time.
             """
             y, a = s[:size], s[size : 2 * size]
-            value, (of_state, *found), more = pull(lambda y, *p: slope(y, now, *p), [y, *values], outside, -a)
-            return np.concatenate([np.reshape(part, (-1,)).to(s.dtype) for part in (value, of_state, *found, *more)])
+            # The time is an input, too: it may have the history of a parameter.
+            inputs = [y, _tensor(now).to(s.dtype), *values]
+            value, (of_state, _, *found), more = pull(slope, inputs, outside, -a)
+            parts: list[Any] = [value, of_state, *found, *more]
+            return np.concatenate([part.reshape(-1).to(s.dtype) for part in parts])
 
         a = gradient[-1] * 0
-        sums = [np.zeros(p.numel(), states._array.dtype) for p in known]
+        sums: list[Any] = [np.zeros(p.numel(), states._array.dtype) for p in known]
         times: list = [None] * len(t)
         for k in range(len(t) - 1, 0, -1):
             a = a + gradient[k]
             times[k] = (gradient[k] * _tensor(slope(states[k], t[k], *parameters))).sum()
-            start = np.concatenate([states[k], a, *map(_tensor, sums)])
+            start: Any = np.concatenate([states[k], a, *map(_tensor, sums)])
             pair = op("stack")([t[k], t[k - 1]])
             back = _solved(adjoint, ctx.solver, start, pair, parameters, outside)[-1]
             _, a, *sums = (back[i:j] for i, j in zip([0, *ends[:-1]], ends, strict=True))
@@ -227,4 +230,3 @@ def _times(points: Any, span: Any, with_ends: bool) -> Any:
         first, last = (_tensor(end).reshape(1).to(times.dtype) for end in span)
         times = np.concatenate([first, times[1:-1], last])
     return times
-

@@ -15,11 +15,11 @@ from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_integrate as _integrate
 from ...autograd.function import Function
 from ...modes import no_grad
-from ...ops.numpy_entries.registry import alike, floating
-from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import Arguments, plain
 from .._like import calling
 from .._outside import Called, Held, pull
+from .._tensors import alike, floating
+from .._tensors import tensor as _tensor
 
 __all__ = ["dblquad", "fixed_quad", "nquad", "quad", "quad_vec", "tplquad"]
 
@@ -29,8 +29,8 @@ Solver = Callable[[Callable, float, float], Any]
 class _Integral(Function):
     """The integral of ``function(x, *parameters)``, whose value is given, from a to b.
 
-    ``solver(function, a, b)`` finds integrals of vectors on arrays. The inputs are the limits, ``count`` parameters, and
-    then tensors that the function uses without having them as arguments.
+    ``solver(function, a, b)`` finds integrals of vectors on arrays. The inputs are the limits, ``count`` parameters,
+    and then tensors that the function uses without having them as arguments.
     """
 
     @staticmethod
@@ -48,7 +48,8 @@ class _Integral(Function):
         ends = np.cumsum([x.numel() for x in (*parameters, *outside)]).tolist()
 
         def derivative(x: Any, g: Any, *values: Any) -> Any:
-            _, found, more = pull(lambda *p: function(x, *p), list(values), outside, g)
+            # The point is an input, too: a limit may have the history of a parameter.
+            _, (_, *found), more = pull(function, [_tensor(x), *values], outside, g)
             return np.concatenate([np.reshape(part, (-1,)) for part in (*found, *more)])
 
         by_limits = []

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...arrays.lazy import scipy_integrate as _integrate
-from ...ops.numpy_entries.registry import floating
 from .._like import like
+from .._tensors import floating
 
 __all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "trapezoid"]
 
@@ -63,9 +63,7 @@ def _pairs(y: Any, h: Any, stop: int) -> Any:
     first, second = h[..., 0:stop:2], h[..., 1 : stop + 1 : 2]
     total = first + second
     left, middle, right = y[..., 0:stop:2], y[..., 1 : stop + 1 : 2], y[..., 2 : stop + 2 : 2]
-    weighed = (
-        left * (2 - second / first) + middle * (total * total / (first * second)) + right * (2 - first / second)
-    )
+    weighed = left * (2 - second / first) + middle * (total * total / (first * second)) + right * (2 - first / second)
     return np.sum(total / 6 * weighed, axis=-1)
 
 
@@ -131,7 +129,9 @@ def _half(y: Any, h: Any) -> Any:
     left, middle, right = y[..., :-2], y[..., 1:-1], y[..., 2:]
     ratio = first / (first + second)
     return (
-        first / 6 * (left * (3 - ratio) + middle * (3 + ratio * (first / second) + ratio) - right * (ratio * first / second))
+        first
+        / 6
+        * (left * (3 - ratio) + middle * (3 + ratio * (first / second) + ratio) - right * (ratio * first / second))
     )
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_interpolate as _interpolate
-from ...ops.numpy_entries.registry import alike, floating, op
 from .._arguments import plain
 from .._banded import solve_banded
 from .._like import has_tensor, of_arrays
+from .._tensors import alike, floating, op
 from .piecewise import Interpolant, _moved
 
 __all__ = ["BSpline", "make_interp_spline", "make_lsq_spline", "splantider", "splder", "splev", "splint"]
@@ -35,7 +35,9 @@ class BSpline(Interpolant):
         knots, c = (v.to(np.result_type(v._array.dtype, np.float64)) for v in (floating(t), floating(c)))
         axis = axis % c.ndim
         if knots.shape[0] < 2 * k + 2 or c.shape[axis] < knots.shape[0] - k - 1:
-            raise ValueError(f"Need at least {2 * k + 2} knots for degree {k}, and as many coefficients as knots - k - 1.")
+            raise ValueError(
+                f"Need at least {2 * k + 2} knots for degree {k}, and as many coefficients as knots - k - 1."
+            )
         self._t, self._c = knots, np.moveaxis(c, axis, 0)[: knots.shape[0] - k - 1]
         self.k, self.extrapolate, self.axis = k, extrapolate, axis
 
@@ -173,9 +175,7 @@ def design(t: Any, k: int, count: int, at: Any) -> Any:
     values, first = basis(t, k, count, at)
     rows = np.repeat(np.arange(at.shape[0]), k + 1)
     columns = (first[:, None] + np.arange(k + 1)).reshape(-1)
-    return op("index_put")(
-        floating(np.zeros((at.shape[0], count))), (wrap(rows), wrap(columns)), values.reshape(-1)
-    )
+    return op("index_put")(floating(np.zeros((at.shape[0], count))), (wrap(rows), wrap(columns)), values.reshape(-1))
 
 
 def knots_of(x: Any, k: int) -> Any:

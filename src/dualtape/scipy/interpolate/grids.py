@@ -10,9 +10,9 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_interpolate as _interpolate
-from ...ops.numpy_entries.registry import floating, op
 from .._arguments import plain
 from .._like import has_tensor, of_arrays
+from .._tensors import floating, op
 from .bsplines import design, knots_of, make_interp_spline
 from .piecewise import Interpolant, PchipInterpolator, _moved
 
@@ -142,7 +142,9 @@ class RegularGridInterpolator(Interpolant):
             raise ValueError(f"There are {len(self._grid)} point arrays, but values has {self._values.ndim} dimensions")
         for d, axis in enumerate(self._grid):
             if axis.shape[0] != self._values.shape[d]:
-                raise ValueError(f"There are {axis.shape[0]} points and {self._values.shape[d]} values on dimension {d}")
+                raise ValueError(
+                    f"There are {axis.shape[0]} points and {self._values.shape[d]} values on dimension {d}"
+                )
             steps = np.diff(plain(axis))
             if (steps < 0).all() and len(steps):
                 self._grid[d], self._values = np.flip(axis, 0), np.flip(self._values, d)
@@ -161,7 +163,9 @@ class RegularGridInterpolator(Interpolant):
         size = len(self._grid)
         at = _points(xi, size)
         if at.shape[-1] != size:
-            raise ValueError(f"The requested sample points xi have dimension {at.shape[-1]} but this interpolator has dimension {size}")
+            raise ValueError(
+                f"The requested sample points xi have dimension {at.shape[-1]} but this interpolator has {size}"
+            )
         flat = at.reshape(-1, size)
         seen = plain(flat)
         low, high = (np.array([plain(axis)[end] for axis in self._grid]) for end in (0, -1))
@@ -197,7 +201,7 @@ class RegularGridInterpolator(Interpolant):
         rest = (1,) * (self._values.ndim - len(self._grid))
         if nearest:
             index = tuple(wrap(np.where(plain(s) <= 0.5, *cell)) for cell, s in zip(cells, shares, strict=True))
-            return self._values[index] + 0 * sum(shares).reshape(-1, *rest)  # type: ignore[attr-defined]
+            return self._values[index] + 0 * sum(shares).reshape(-1, *rest)
         found: Any = 0.0
         for corner in itertools.product((0, 1), repeat=len(cells)):
             weight: Any = 1.0
@@ -274,7 +278,9 @@ def interpn(
         at = _points(xi, 2)
         if bounds_error or fill_value is not None:
             known = [plain(floating(axis)) for axis in points]
-            outside = np.any([(plain(at)[..., d] < known[d][0]) | (plain(at)[..., d] > known[d][-1]) for d in (0, 1)], 0)
+            outside = np.any(
+                [(plain(at)[..., d] < known[d][0]) | (plain(at)[..., d] > known[d][-1]) for d in (0, 1)], 0
+            )
             if bounds_error and outside.any():
                 raise ValueError("One of the requested xi is out of bounds")
             found = RectBivariateSpline(points[0], points[1], values).ev(at[..., 0], at[..., 1])

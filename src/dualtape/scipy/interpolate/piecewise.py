@@ -12,12 +12,19 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_interpolate as _interpolate
-from ...ops.numpy_entries.registry import alike, floating, op
 from .._arguments import plain
 from .._banded import solve_banded
 from .._like import has_tensor, of_arrays
+from .._tensors import alike, floating, op
 
-__all__ = ["Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator", "pchip_interpolate"]
+__all__ = [
+    "Akima1DInterpolator",
+    "CubicHermiteSpline",
+    "CubicSpline",
+    "PPoly",
+    "PchipInterpolator",
+    "pchip_interpolate",
+]
 
 
 class Interpolant:
@@ -384,7 +391,9 @@ def _periodic(h: Any, slope: Any, y: Any) -> Any:
     before, between = np.roll(h, 1), np.roll(w, 1, axis=0)
     eye = np.eye(count)
     matrix = (
-        2 * (before + h)[:, None] * eye + before[:, None] * np.roll(eye, 1, axis=1) + h[:, None] * np.roll(eye, -1, axis=1)
+        2 * (before + h)[:, None] * eye
+        + before[:, None] * np.roll(eye, 1, axis=1)
+        + h[:, None] * np.roll(eye, -1, axis=1)
     )
     right = 3 * (w * np.roll(slope, 1, axis=0) + between * slope)
     # Row i: h[i] d[i-1] + 2 (h[i-1] + h[i]) d[i] + h[i-1] d[i+1].

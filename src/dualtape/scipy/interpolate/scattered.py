@@ -10,9 +10,9 @@ import numpy as np
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_interpolate as _interpolate
 from ...arrays.lazy import scipy_spatial as _spatial
-from ...ops.numpy_entries.registry import floating, op
 from .._arguments import plain
 from .._like import has_tensor, of_arrays
+from .._tensors import floating, op
 from .piecewise import Interpolant, _moved
 
 __all__ = [

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import wrap
-from ...ops.numpy_entries.registry import axes_of, floating
 from .._arguments import plain
+from .._tensors import axes_of, floating
 
-PADS = {
+PADS: dict[str, Any] = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor
 from ...arrays.lazy import scipy_ndimage as _ndimage
-from ...ops.numpy_entries.registry import floating
 from .._arguments import plain
 from .._like import calling, like
+from .._tensors import floating
 from ._common import chosen, image, per_axis, windows
 
 __all__ = [
@@ -226,7 +226,12 @@ def gaussian_filter(
     axes = chosen(axes, x.ndim)
     count = len(axes)
     parts = zip(
-        axes, per_axis(sigma, count), per_axis(order, count), per_axis(mode, count), per_axis(radius, count), strict=True
+        axes,
+        per_axis(sigma, count),
+        per_axis(order, count),
+        per_axis(mode, count),
+        per_axis(radius, count),
+        strict=True,
     )
     for axis, one, derivative, border, width in parts:
         if float(plain(floating(one))) > 1e-15:
@@ -325,7 +330,14 @@ def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0
 
 @like(_ndimage)
 def gaussian_laplace(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None, **kwargs: Any
+    input: Any,
+    sigma: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    *,
+    axes: Any = None,
+    **kwargs: Any,
 ) -> Any:
     """The sum of second derivatives of Gauss' filter.
 
@@ -352,7 +364,14 @@ def _length(parts: list) -> Any:
 
 @like(_ndimage)
 def gaussian_gradient_magnitude(
-    input: Any, sigma: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None, **kwargs: Any
+    input: Any,
+    sigma: Any,
+    output: Any = None,
+    mode: Any = "reflect",
+    cval: Any = 0.0,
+    *,
+    axes: Any = None,
+    **kwargs: Any,
 ) -> Any:
     """The length of the gradient of Gauss' filter.
 

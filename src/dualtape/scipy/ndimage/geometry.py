@@ -10,9 +10,9 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_ndimage as _ndimage
-from ...ops.numpy_entries.registry import floating, op
 from .._arguments import plain
 from .._like import like
+from .._tensors import floating, op
 from ._common import chosen, image, per_axis
 
 __all__ = [
@@ -123,8 +123,8 @@ def _sampled(x: Any, coordinates: list, order: int, mode: str, cval: Any, prefil
         x = x.to(np.float64)
         if mode in ("nearest", "grid-constant"):
             extra = _PADDED
-            options = {} if mode == "nearest" else {"constant_values": float(plain(cval))}
-            x = np.pad(x, extra, mode="edge" if mode == "nearest" else "constant", **options)
+            padding: dict[str, Any] = {} if mode == "nearest" else {"constant_values": float(plain(cval))}
+            x = np.pad(x, extra, mode="edge" if mode == "nearest" else "constant", **padding)
         for axis in range(x.ndim):
             x = _filtered_along(x, order, axis, mode)
     outside: Any = False
@@ -236,7 +236,7 @@ def zoom(
     x = image(input, output)
     factors = per_axis(plain(zoom), x.ndim)
     shape = [int(round(n * float(factor))) for n, factor in zip(x.shape, factors, strict=True)]
-    at = []
+    at: list[Any] = []
     for axis, n in zip(_grid(shape), x.shape, strict=True):
         size = axis.shape[len(at)]
         if grid_mode:
@@ -364,6 +364,9 @@ def rotate(
         return _sampled(x, at, order, mode, cval, prefilter)
     planes = np.moveaxis(x, (first, second), (-2, -1))
     flat = planes.reshape(-1, *planes.shape[-2:])
-    plane = [np.moveaxis(c, (first, second), (-2, -1)).reshape(-1, int(out[0]), int(out[1]))[0] for c in (at[first], at[second])]
+    plane = [
+        np.moveaxis(c, (first, second), (-2, -1)).reshape(-1, int(out[0]), int(out[1]))[0]
+        for c in (at[first], at[second])
+    ]
     found = op("stack")([_sampled(flat[k], plane, order, mode, cval, prefilter) for k in range(flat.shape[0])])
     return np.moveaxis(found.reshape(*planes.shape[:-2], *found.shape[1:]), (-2, -1), (first, second))

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._tensor.tensor import wrap
 from ...arrays.lazy import scipy_ndimage as _ndimage
-from ...ops.numpy_entries.registry import floating, op
 from .._arguments import plain
 from .._like import like
+from .._tensors import floating, op
 
 __all__ = [
     "center_of_mass",
@@ -40,7 +40,7 @@ def _regions(x: Any, labels: Any, index: Any) -> tuple[list[np.ndarray], tuple]:
     return [np.flatnonzero(known == one) for one in wanted.reshape(-1)], wanted.shape
 
 
-def _measured(name: str, measure: Callable, what: str, example: str) -> Callable:
+def _measured(name: str, measure: Callable, what: str, example: str) -> Any:
     def measurement(input: Any, labels: Any = None, index: Any = None) -> Any:
         x = floating(input)
         flat = x.reshape(-1)

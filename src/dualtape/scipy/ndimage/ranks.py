@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._tensor.tensor import wrap
 from ...arrays.lazy import scipy_ndimage as _ndimage
-from ...ops.numpy_entries.registry import floating
 from .._arguments import plain
 from .._like import like
+from .._tensors import floating
 from ._common import chosen, image, per_axis, windows
 
 __all__ = [
@@ -51,15 +51,19 @@ def _neighbours(
     return found if structure is None else found + floating(structure).reshape(-1)[inside]
 
 
+def _index(where: np.ndarray) -> Any:
+    return wrap(where[..., None])
+
+
 def _extreme(elements: Any, largest: bool) -> Any:
     known = plain(elements)
     where = (np.argmax if largest else np.argmin)(known, axis=-1)
-    return np.take_along_axis(elements, wrap(where[..., None]), axis=-1)[..., 0]
+    return np.take_along_axis(elements, _index(where), axis=-1)[..., 0]
 
 
 def _of_rank(elements: Any, rank: int) -> Any:
     where = np.argsort(plain(elements), axis=-1, kind="stable")[..., rank]
-    return np.take_along_axis(elements, wrap(where[..., None]), axis=-1)[..., 0]
+    return np.take_along_axis(elements, _index(where), axis=-1)[..., 0]
 
 
 def _filter(name: str, choose: Callable, what: str) -> Callable:
@@ -199,9 +203,7 @@ def _dilated(x: Any, shape: tuple, mode: Any, cval: Any, origin: Any, axes: Any)
     footprint, structure = shape
     footprint = np.flip(footprint)
     structure = None if structure is None else np.flip(structure)
-    origins = [
-        -o - (0 if n % 2 else 1) for n, o in zip(footprint.shape, per_axis(origin, footprint.ndim), strict=True)
-    ]
+    origins = [-o - (0 if n % 2 else 1) for n, o in zip(footprint.shape, per_axis(origin, footprint.ndim), strict=True)]
     return _extreme(_neighbours(x, None, footprint, mode, cval, origins, axes, structure), True)
 
 

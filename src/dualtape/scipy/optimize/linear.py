@@ -7,13 +7,21 @@ from typing import Any
 import numpy as np
 
 from ..._tensor.tensor import Tensor
-from ...arrays.lazy import scipy_linalg as _linalg
 from ...arrays.lazy import scipy_optimize as _optimize
-from ...ops.numpy_entries.registry import alike, floating, op
 from .._arguments import plain
 from .._like import has_tensor, like
+from .._tensors import alike, floating, op
 
-__all__ = ["isotonic_regression", "linprog", "lsq_linear", "nnls", "rosen", "rosen_der", "rosen_hess", "rosen_hess_prod"]
+__all__ = [
+    "isotonic_regression",
+    "linprog",
+    "lsq_linear",
+    "nnls",
+    "rosen",
+    "rosen_der",
+    "rosen_hess",
+    "rosen_hess_prod",
+]
 
 
 def _pairs(bounds: Any, size: int) -> np.ndarray:
@@ -21,9 +29,10 @@ def _pairs(bounds: Any, size: int) -> np.ndarray:
     if bounds is None:
         bounds = (0, None)
     if not isinstance(bounds, np.ndarray):
-        bounds = [[np.nan if end is None else end for end in np.atleast_1d(np.array(pair, object))] for pair in (
-            bounds if np.ndim(np.array(bounds, object)) == 2 else [bounds]
-        )]
+        bounds = [
+            [np.nan if end is None else end for end in np.atleast_1d(np.array(pair, object))]
+            for pair in (bounds if np.ndim(np.array(bounds, object)) == 2 else [bounds])
+        ]
     pairs = np.broadcast_to(np.array(bounds, float), (size, 2)).copy()
     pairs[:, 0] = np.where(np.isnan(pairs[:, 0]), -np.inf, pairs[:, 0])
     pairs[:, 1] = np.where(np.isnan(pairs[:, 1]), np.inf, pairs[:, 1])
@@ -65,7 +74,9 @@ def linprog(
     c = floating(c)
     size = c.numel()
     given = [None if x is None else floating(x) for x in (A_ub, b_ub, A_eq, b_eq)]
-    found = _optimize.linprog(plain(c), *(None if x is None else plain(x) for x in given), bounds, method, callback, options)
+    found = _optimize.linprog(
+        plain(c), *(None if x is None else plain(x) for x in given), bounds, method, callback, options
+    )
     if found.x is None:
         return found
     upper, limit, equal, value = given
@@ -85,9 +96,19 @@ def linprog(
         add(equal.reshape(-1, size), value.reshape(-1), np.ones(value.numel(), bool), np.full(value.numel(), np.inf))
     if upper is not None and limit is not None:
         slack = found.slack
-        add(upper.reshape(-1, size), limit.reshape(-1), slack <= 1e-9 * np.maximum(1, np.abs(plain(limit))), np.abs(found.ineqlin.marginals))
+        add(
+            upper.reshape(-1, size),
+            limit.reshape(-1),
+            slack <= 1e-9 * np.maximum(1, np.abs(plain(limit))),
+            np.abs(found.ineqlin.marginals),
+        )
     for ends, marginals in ((pairs[:, 0], found.lower.marginals), (pairs[:, 1], found.upper.marginals)):
-        add(floating(unit), floating(np.where(np.isfinite(ends), ends, 0.0)), np.abs(x - ends) <= near, np.abs(marginals))
+        add(
+            floating(unit),
+            floating(np.where(np.isfinite(ends), ends, 0.0)),
+            np.abs(x - ends) <= near,
+            np.abs(marginals),
+        )
     solved = None
     if rows:
         matrix, vector = np.concatenate(rows), np.concatenate(right)
@@ -208,7 +229,9 @@ def isotonic_regression(y: Any, *, weights: Any = None, increasing: bool = True)
     """
     y = floating(y)
     weight = np.ones(y.numel(), y._array.dtype) if weights is None else weights
-    found = _optimize.isotonic_regression(plain(y), weights=None if weights is None else plain(weights), increasing=increasing)
+    found = _optimize.isotonic_regression(
+        plain(y), weights=None if weights is None else plain(weights), increasing=increasing
+    )
     sizes = np.diff(found.blocks)
     owner = np.repeat(np.arange(len(sizes)), sizes)
     member = (owner[None] == np.arange(len(sizes))[:, None]).astype(y._array.dtype)

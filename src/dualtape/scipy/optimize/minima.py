@@ -18,12 +18,12 @@ from ... import func as _func
 from ..._progress import Bar, counter
 from ...arrays.lazy import scipy_optimize as _optimize
 from ...modes import enable_grad, is_grad_enabled
-from ...ops.numpy_entries.registry import op
-from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import Arguments, plain
 from .._implicit import solution
 from .._like import calling, counting, has_tensor
 from .._outside import Called, Met, watched
+from .._tensors import op
+from .._tensors import tensor as _tensor
 
 __all__ = ["curve_fit", "least_squares", "leastsq", "minimize", "minimize_scalar"]
 
@@ -103,9 +103,7 @@ def minimize(
         try:
             functions = (watched(f) if callable(f) else f for f in (fun, jac, hess, hessp))
             seen, *derivatives = functions
-            return _optimize.minimize(
-                seen, x0, args, method, *derivatives, bounds, constraints, tol, callback, options
-            )
+            return _optimize.minimize(seen, x0, args, method, *derivatives, bounds, constraints, tol, callback, options)
         except Met as met:
             cause = met.__cause__
         try:
@@ -166,7 +164,9 @@ def scalar_of(called: Called) -> Callable:
     return lambda x, *more: _tensor(called(x, *more)).reshape(())
 
 
-def finish(found: Any, scalar: Callable, called: Called, arguments: Arguments, failure: str, bounds: Any = None) -> None:
+def finish(
+    found: Any, scalar: Callable, called: Called, arguments: Arguments, failure: str, bounds: Any = None
+) -> None:
     """Give the minimum that SciPy has found its history: ``x`` and ``fun`` of the result."""
     slope, ends = _func.grad(scalar), np.asarray(found.x)
     constants = arguments.filled([x.detach() for x in arguments.tensors])
@@ -330,9 +330,10 @@ def least_squares(
     return found
 
 
-
 @calling(_optimize)
-def leastsq(func: Callable, x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any) -> Any:
+def leastsq(
+    func: Callable, x0: Any, args: Any = (), Dfun: Any = None, full_output: bool = False, **options: Any
+) -> Any:
     """The parameters with the least sum of squares, and a flag, as by :func:`least_squares` with ``method="lm"``.
 
     Examples
@@ -402,7 +403,9 @@ def curve_fit(
             return away
         if np.ndim(sigma) < 2:
             return away / sigma
-        return op("linalg.solve_triangular")(np.linalg.cholesky(_tensor(sigma)), away.unsqueeze(-1), upper=False).squeeze(-1)
+        return op("linalg.solve_triangular")(
+            np.linalg.cholesky(_tensor(sigma)), away.unsqueeze(-1), upper=False
+        ).squeeze(-1)
 
     scale = None if sigma is None else _tensor(sigma)
     given = (data, xdata, scale)

@@ -10,11 +10,11 @@ import numpy as np
 from ... import func as _func
 from ..._tensor.tensor import Tensor
 from ...arrays.lazy import scipy_optimize as _optimize
-from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import Arguments, plain
 from .._implicit import solution
 from .._like import calling, counting
 from .._outside import Called
+from .._tensors import tensor as _tensor
 from .minima import as_tuple, start_of
 
 __all__ = [
@@ -220,7 +220,7 @@ def root_scalar(
         for g in (fprime, fprime2)
     )
     if first is None and (fprime is True or (method in ("newton", "halley") and bracket is None)):
-        first = lambda x: float(equation.jacobian(np.asarray(x, float)))  # noqa: E731
+        first = lambda x: float(equation.jacobian(np.asarray(x, float)))  # type: ignore[assignment] # noqa: E731
     ends = None if bracket is None else [float(plain(end)) for end in bracket]
     start, other = (None if x is None else float(plain(x)) for x in (x0, x1))
     found = _optimize.root_scalar(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...arrays.lazy import scipy_signal as _signal
-from ...ops.numpy_entries.registry import alike, axes_of, op
 from .._like import like
+from .._tensors import alike, axes_of, op
 
 __all__ = [
     "convolve",
@@ -181,7 +181,7 @@ def _bordered(x: Any, w: Any, mode: str, boundary: str, fillvalue: float) -> Any
     if boundary in ("fill", "pad"):
         x = np.pad(x, pads, constant_values=fillvalue)
     else:
-        how = "wrap" if boundary in ("wrap", "circular") else "symmetric"
+        how: Any = "wrap" if boundary in ("wrap", "circular") else "symmetric"
         for axis, (before, after) in enumerate(pads):
             index = np.pad(np.arange(x.shape[axis]), (before, after), how)
             x = np.take(x, index, axis=axis)

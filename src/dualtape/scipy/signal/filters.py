@@ -9,9 +9,9 @@ import numpy as np
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_signal as _signal
 from ...autograd.function import Function
-from ...ops.numpy_entries.registry import alike, axes_of, floating, op
 from .._arguments import plain
 from .._like import like
+from .._tensors import alike, axes_of, floating, op
 from .convolution import convolve
 
 __all__ = [
@@ -293,7 +293,7 @@ def deconvolve(signal: Any, divisor: Any) -> tuple:
     size, count = signal.shape[0], divisor.shape[0]
     if count > size:
         return floating(np.zeros(0)), signal
-    impulse = np.pad(np.ones_like(divisor[:1]), (0, size - count)).to(signal.dtype)
+    impulse = np.pad(np.ones(1, signal._array.dtype), (0, size - count))
     quotient = lfilter.__wrapped__(signal, divisor, impulse)
     return quotient, signal - convolve.__wrapped__(divisor, quotient)
 
@@ -316,7 +316,7 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     h, x = alike(h, x)
     axis = axes_of(axis, x.ndim)[0]
     x = np.moveaxis(x, axis, -1)
-    size, count = x.shape[-1], h.shape[0]
+    size = x.shape[-1]
     spread = np.concatenate([x[..., None], np.zeros((*x.shape, up - 1))], axis=-1) if up > 1 else x[..., None]
     spread = spread.reshape(*x.shape[:-1], size * up)[..., : (size - 1) * up + 1]
     return np.moveaxis(_causal(h, spread)[..., ::down], -1, axis)
@@ -324,7 +324,13 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
 
 @like(_signal)
 def resample_poly(
-    x: Any, up: int, down: int, axis: int = 0, window: Any = ("kaiser", 5.0), padtype: str = "constant", cval: Any = None
+    x: Any,
+    up: int,
+    down: int,
+    axis: int = 0,
+    window: Any = ("kaiser", 5.0),
+    padtype: str = "constant",
+    cval: Any = None,
 ) -> Any:
     """The signal at ``up / down`` times its rate, by a polyphase filter.
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor
 from ...arrays.lazy import scipy_signal as _signal
-from ...ops.numpy_entries.registry import alike, floating, op
 from .._arguments import plain
 from .._like import like
+from .._tensors import alike, floating, op
 from .filters import detrend as _detrended
 
 __all__ = [
@@ -46,9 +46,7 @@ def _window_of(window: Any, length: int | None, size: int) -> tuple[Any, int]:
     return window, window.shape[0]
 
 
-def _segments(
-    x: Any, window: Any, overlap: int, nfft: int, detrend: Any, scale: Any, onesided: bool
-) -> Any:
+def _segments(x: Any, window: Any, overlap: int, nfft: int, detrend: Any, scale: Any, onesided: bool) -> Any:
     """Return the Fourier transform of each segment, along the last axis but one."""
     length = window.shape[0]
     seen = np.lib.stride_tricks.sliding_window_view(x, length, axis=-1)[..., :: length - overlap, :]
@@ -79,7 +77,9 @@ def _spectral(
     x, y = alike(x, y)
     x, y = (np.moveaxis(v, axis, -1) for v in (x, y))
     size = max(x.shape[-1], y.shape[-1])
-    x, y = (v if v.shape[-1] == size else np.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, size - v.shape[-1])]) for v in (x, y))
+    x, y = (
+        v if v.shape[-1] == size else np.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, size - v.shape[-1])]) for v in (x, y)
+    )
     window, length = _window_of(window, nperseg, size)
     overlap = length // 2 if noverlap is None else noverlap
     nfft = length if nfft is None else nfft
@@ -190,9 +190,7 @@ def welch(
     >>> dt.scipy.signal.welch(dt.ones(16), nperseg=8)[1].shape
     Size([5])
     """
-    return csd.__wrapped__(
-        x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
-    )
+    return csd.__wrapped__(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
 @like(_signal)
@@ -221,7 +219,16 @@ def periodogram(
         x = np.take(x, np.arange(length), axis=axis)
     window = "boxcar" if window is None else window
     return welch.__wrapped__(
-        x, fs, window, length if isinstance(window, (str, tuple)) else None, 0, nfft, detrend, return_onesided, scaling, axis
+        x,
+        fs,
+        window,
+        length if isinstance(window, (str, tuple)) else None,
+        0,
+        nfft,
+        detrend,
+        return_onesided,
+        scaling,
+        axis,
     )
 
 
@@ -390,7 +397,14 @@ def istft(
 
 @like(_signal)
 def lombscargle(
-    x: Any, y: Any, freqs: Any, precenter: bool = False, normalize: Any = False, *, weights: Any = None, floating_mean: bool = False
+    x: Any,
+    y: Any,
+    freqs: Any,
+    precenter: bool = False,
+    normalize: Any = False,
+    *,
+    weights: Any = None,
+    floating_mean: bool = False,
 ) -> Any:
     """The power of frequencies in values at uneven times.
 

@@ -7,16 +7,34 @@ from typing import Any
 import numpy as np
 
 from ...arrays.lazy import scipy_signal as _signal
-from ...ops.numpy_entries.registry import alike, floating
 from .._arguments import plain
 from .._like import like
+from .._tensors import alike, floating
 
-__all__ = ["bilinear_zpk", "chirp", "gausspulse", "lp2hp_zpk", "lp2lp_zpk", "sawtooth", "sos2tf", "sweep_poly", "zpk2tf"]
+__all__ = [
+    "bilinear_zpk",
+    "chirp",
+    "gausspulse",
+    "lp2hp_zpk",
+    "lp2lp_zpk",
+    "sawtooth",
+    "sos2tf",
+    "sweep_poly",
+    "zpk2tf",
+]
 
 
 @like(_signal)
 def chirp(
-    t: Any, f0: Any, t1: Any, f1: Any, method: str = "linear", phi: Any = 0, vertex_zero: bool = True, *, complex: bool = False
+    t: Any,
+    f0: Any,
+    t1: Any,
+    f1: Any,
+    method: str = "linear",
+    phi: Any = 0,
+    vertex_zero: bool = True,
+    *,
+    complex: bool = False,
 ) -> Any:
     """A cosine whose frequency changes from ``f0`` to ``f1``.
 
@@ -46,7 +64,7 @@ def chirp(
             sing = -f1 * t1 / (f0 - f1)
             phase = 2 * np.pi * (-sing * f0) * np.log(np.abs(1 - t / sing))
     else:
-        raise ValueError(f"method must be 'linear', 'quadratic', 'logarithmic', or 'hyperbolic', but a value of {method!r} was given.")
+        raise ValueError(f"method must be 'linear', 'quadratic', 'logarithmic', or 'hyperbolic', got {method!r}")
     phase = phase + phi * (np.pi / 180)
     return np.exp(1j * phase) if complex else np.cos(phase)
 

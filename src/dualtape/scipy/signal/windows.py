@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...arrays.lazy import scipy_windows as _windows
-from ...ops.numpy_entries.registry import floating, op
 from ...ops.numpy_entries.special import SPECIAL
 from .._arguments import plain
 from .._like import like, names_of, scipys
+from .._tensors import floating, op
 
 __all__ = ["exponential", "gaussian", "general_cosine", "general_gaussian", "general_hamming", "kaiser", "tukey"]
 
@@ -89,10 +89,9 @@ general_gaussian = _window(
 )
 kaiser = _window(
     "kaiser",
-    lambda m, beta: SPECIAL["i0"](
-        beta * np.sqrt(np.maximum(1 - (_centered(m) / ((m - 1) / 2.0)) ** 2, 0.0))
-    )
-    / SPECIAL["i0"](beta),
+    lambda m, beta: (
+        SPECIAL["i0"](beta * np.sqrt(np.maximum(1 - (_centered(m) / ((m - 1) / 2.0)) ** 2, 0.0))) / SPECIAL["i0"](beta)
+    ),
     "Kaiser's window.",
     "dt.tensor(3.0)",
     "beta",
@@ -109,7 +108,9 @@ tukey = _window("tukey", _tukey, "Tukey's window, with cosines at the ends.", "d
 
 
 @like(_windows)
-def exponential(M: int, center: Any = None, tau: Any = 1.0, sym: bool = True, *, xp: Any = None, device: Any = None) -> Any:
+def exponential(
+    M: int, center: Any = None, tau: Any = 1.0, sym: bool = True, *, xp: Any = None, device: Any = None
+) -> Any:
     """The window that decreases exponentially from its centre.
 
     Examples

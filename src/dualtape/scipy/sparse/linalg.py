@@ -161,7 +161,9 @@ gmres = _iterative("gmres", "x of ``A @ x = b`` by minimal residuals, and 0 if t
 lgmres = _iterative("lgmres", "x of ``A @ x = b`` by minimal residuals, augmented, and 0 if that converged.")
 minres = _iterative("minres", "x of ``A @ x = b`` for a symmetric A by minimal residuals, and 0 if that converged.")
 qmr = _iterative("qmr", "x of ``A @ x = b`` by quasi-minimal residuals, and 0 if that converged.")
-tfqmr = _iterative("tfqmr", "x of ``A @ x = b`` by quasi-minimal residuals without a transpose, and 0 if that converged.")
+tfqmr = _iterative(
+    "tfqmr", "x of ``A @ x = b`` by quasi-minimal residuals without a transpose, and 0 if that converged."
+)
 
 
 def _densely(A: Any) -> Any:
@@ -198,7 +200,9 @@ def expm(A: Any) -> Any:
 
 
 @like(_linalg)
-def expm_multiply(A: Any, B: Any, start: Any = None, stop: Any = None, num: Any = None, endpoint: Any = None, traceA: Any = None) -> Any:
+def expm_multiply(
+    A: Any, B: Any, start: Any = None, stop: Any = None, num: Any = None, endpoint: Any = None, traceA: Any = None
+) -> Any:
     """The product of the matrix exponential and ``B``.
 
     Examples
@@ -226,7 +230,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
 
 
 @like(_linalg)
-def spsolve_triangular(A: Any, b: Any, lower: bool = True, overwrite_A: bool = False, overwrite_b: bool = False, unit_diagonal: bool = False) -> Any:
+def spsolve_triangular(
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
     """The x of ``A @ x = b`` of a triangular matrix.
 
     Examples
@@ -245,7 +256,11 @@ def _least_squares(name: str) -> Callable:
     def solve(A: Any, b: Any, damp: float = 0.0, *args: Any, **kwargs: Any) -> tuple:
         matrix, right = floating(_densely(A)), floating(b)
         gram = _transposed(matrix) @ matrix + damp**2 * np.eye(matrix.shape[1], dtype=matrix._array.dtype)
-        x = op("linalg.solve")(gram, _transposed(matrix) @ right) if damp else op("linalg.lstsq")(matrix, right.unsqueeze(-1))[0].squeeze(-1)
+        x = (
+            op("linalg.solve")(gram, _transposed(matrix) @ right)
+            if damp
+            else op("linalg.lstsq")(matrix, right.unsqueeze(-1))[0].squeeze(-1)
+        )
         theirs = getattr(_linalg, name)(plain(matrix), plain(right), damp, *args, **kwargs)
         return (x, *theirs[1:])
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..._tensor.tensor import wrap
 from ...arrays.lazy import scipy_distance as _distance
-from ...ops.numpy_entries.registry import alike, floating, op
-from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import plain
 from .._like import like, names_of, scipys
+from .._tensors import alike, floating, op
+from .._tensors import tensor as _tensor
 
 __all__ = [
     "braycurtis",
@@ -219,7 +219,7 @@ def minkowski(u: Any, v: Any, p: float = 2, w: Any = None) -> Any:
     tensor(5.)
     """
     u, v, *more = _vectors(u, v, *(() if w is None else (w,)))
-    return _minkowski(u, v, *(more or (None,)), p=p)
+    return _minkowski(u, v, more[0] if more else None, p)
 
 
 @like(_distance)
@@ -258,7 +258,8 @@ def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: 
     >>> dt.scipy.spatial.distance.jensenshannon(dt.tensor([1.0, 0.0]), dt.tensor([0.0, 1.0]), 2.0)
     tensor(1.)
     """
-    return _jensenshannon(*alike(p, q), base, axis, keepdims)
+    p, q = alike(p, q)
+    return _jensenshannon(p, q, base, axis, keepdims)
 
 
 # --- of all pairs ---------------------------------------------------------------------------------
@@ -279,7 +280,9 @@ def _metric(metric: Any, given: list, options: dict) -> Callable:
         metric = name
     name = _SHORT.get(metric.lower(), metric.lower())
     if name not in _METRICS:
-        raise TypeError(f"{metric!r} on tensors: it counts, and has no derivative; metrics with one: {sorted(_METRICS)}")
+        raise TypeError(
+            f"{metric!r} on tensors: it counts, and has no derivative; metrics with one: {sorted(_METRICS)}"
+        )
     options = {key: value for key, value in options.items() if value is not None}
     together = np.concatenate(given) if len(given) > 1 else given[0]
     if name == "seuclidean" and "V" not in options:

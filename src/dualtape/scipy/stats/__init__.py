@@ -18,7 +18,7 @@ _DISTRIBUTIONS: dict[str, Any] = {
     name: value
     for module in (continuous, discrete, further, multivariate)
     for name, value in vars(module).items()
-    if isinstance(value, Distribution)
+    if isinstance(value, Distribution) and not name.startswith("_")
 }
 globals().update(_DISTRIBUTIONS)
 # so that ``import dualtape.scipy.stats.norm as norm`` finds it

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...arrays.lazy import scipy_stats as _stats
-from ...ops.numpy_entries.registry import alike, floating
 from ...ops.numpy_entries.special import SPECIAL
 from .._arguments import plain
 from .._like import like
+from .._tensors import alike, floating
 
 __all__ = [
     "boxcox_llf",
@@ -60,9 +60,10 @@ def _sample(a: Any, axis: Any, nan_policy: str = "propagate") -> tuple[Any, int]
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
-
 @like(_stats)
-def moment(a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False) -> Any:
+def moment(
+    a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
+) -> Any:
     """The moment of this order about the mean, or about ``center``.
 
     Examples
@@ -101,7 +102,13 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
 
 @like(_stats)
 def kurtosis(
-    a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False
+    a: Any,
+    axis: Any = 0,
+    fisher: bool = True,
+    bias: bool = True,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
 ) -> Any:
     """The kurtosis.
 
@@ -161,7 +168,15 @@ def _weighed(x: Any, axis: int, weights: Any, keepdims: bool) -> Any:
 
 
 @like(_stats)
-def gmean(a: Any, axis: Any = 0, dtype: Any = None, weights: Any = None, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def gmean(
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    weights: Any = None,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Any:
     """The geometric mean.
 
     Examples
@@ -175,7 +190,15 @@ def gmean(a: Any, axis: Any = 0, dtype: Any = None, weights: Any = None, nan_pol
 
 
 @like(_stats)
-def hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def hmean(
+    a: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    *,
+    weights: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
     """The harmonic mean.
 
     Examples
@@ -190,7 +213,14 @@ def hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None, nan_
 
 @like(_stats)
 def pmean(
-    a: Any, p: Any, *, axis: Any = 0, dtype: Any = None, weights: Any = None, nan_policy: str = "propagate", keepdims: bool = False
+    a: Any,
+    p: Any,
+    *,
+    axis: Any = 0,
+    dtype: Any = None,
+    weights: Any = None,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
 ) -> Any:
     """The power mean.
 
@@ -219,7 +249,15 @@ def _within(x: Any, limits: Any, inclusive: Any) -> np.ndarray:
 
 
 @like(_stats)
-def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = None, *, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def tmean(
+    a: Any,
+    limits: Any = None,
+    inclusive: Any = (True, True),
+    axis: Any = None,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
     """The mean of the values within limits.
 
     Examples
@@ -234,7 +272,16 @@ def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any =
 
 
 @like(_stats)
-def tvar(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1, *, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def tvar(
+    a: Any,
+    limits: Any = None,
+    inclusive: Any = (True, True),
+    axis: Any = 0,
+    ddof: int = 1,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
     """The variance of the values within limits.
 
     Examples
@@ -252,7 +299,16 @@ def tvar(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 
 
 
 @like(_stats)
-def tstd(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1, *, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def tstd(
+    a: Any,
+    limits: Any = None,
+    inclusive: Any = (True, True),
+    axis: Any = 0,
+    ddof: int = 1,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
     """The standard deviation of the values within limits.
 
     Examples
@@ -265,7 +321,9 @@ def tstd(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 
 
 
 @like(_stats)
-def trim_mean(a: Any, proportiontocut: float, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def trim_mean(
+    a: Any, proportiontocut: float, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: bool = False
+) -> Any:
     """The mean without the smallest and the largest values.
 
     Examples
@@ -367,7 +425,13 @@ def gstd(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False, nan_po
 
 @like(_stats)
 def iqr(
-    x: Any, axis: Any = None, rng: Any = (25, 75), scale: Any = 1.0, nan_policy: str = "propagate", interpolation: str = "linear", keepdims: bool = False
+    x: Any,
+    axis: Any = None,
+    rng: Any = (25, 75),
+    scale: Any = 1.0,
+    nan_policy: str = "propagate",
+    interpolation: str = "linear",
+    keepdims: bool = False,
 ) -> Any:
     """The distance of two percentiles.
 
@@ -381,13 +445,20 @@ def iqr(
     factor = 2 * np.sqrt(2) * float(plain(SPECIAL["erfinv"](0.5))) if scale == "normal" else scale
     low, high = sorted(rng)
     x = floating(x)
-    first, second = (np.percentile(x, q, axis=axis, method=interpolation, keepdims=keepdims) for q in (low, high))
+    how: Any = interpolation
+    first, second = (np.percentile(x, q, axis=axis, method=how, keepdims=keepdims) for q in (low, high))
     return (second - first) / factor
 
 
 @like(_stats)
 def median_abs_deviation(
-    x: Any, axis: Any = 0, center: Callable = np.median, scale: Any = 1.0, nan_policy: str = "propagate", *, keepdims: bool = False
+    x: Any,
+    axis: Any = 0,
+    center: Callable = np.median,
+    scale: Any = 1.0,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
 ) -> Any:
     """The median of the distances to the median.
 
@@ -404,7 +475,9 @@ def median_abs_deviation(
 
 
 @like(_stats)
-def entropy(pk: Any, qk: Any = None, base: Any = None, axis: int = 0, *, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def entropy(
+    pk: Any, qk: Any = None, base: Any = None, axis: int = 0, *, nan_policy: str = "propagate", keepdims: bool = False
+) -> Any:
     """The entropy of probabilities, or their divergence from others.
 
     Examples
@@ -427,7 +500,14 @@ def entropy(pk: Any, qk: Any = None, base: Any = None, axis: int = 0, *, nan_pol
 
 @like(_stats)
 def differential_entropy(
-    values: Any, *, window_length: int | None = None, base: Any = None, axis: int = 0, method: str = "auto", nan_policy: str = "propagate", keepdims: bool = False
+    values: Any,
+    *,
+    window_length: int | None = None,
+    base: Any = None,
+    axis: int = 0,
+    method: str = "auto",
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
 ) -> Any:
     """The entropy of a continuous distribution, estimated by spacings (Vasicek's).
 
@@ -459,7 +539,15 @@ def _circle(samples: Any, high: float, low: float, axis: Any, nan_policy: str) -
 
 
 @like(_stats)
-def circmean(samples: Any, high: float = 2 * np.pi, low: float = 0, axis: Any = None, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def circmean(
+    samples: Any,
+    high: float = 2 * np.pi,
+    low: float = 0,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Any:
     """The mean of angles.
 
     Examples
@@ -477,7 +565,15 @@ def circmean(samples: Any, high: float = 2 * np.pi, low: float = 0, axis: Any = 
 
 
 @like(_stats)
-def circvar(samples: Any, high: float = 2 * np.pi, low: float = 0, axis: Any = None, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def circvar(
+    samples: Any,
+    high: float = 2 * np.pi,
+    low: float = 0,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Any:
     """The variance of angles.
 
     Examples
@@ -493,7 +589,14 @@ def circvar(samples: Any, high: float = 2 * np.pi, low: float = 0, axis: Any = N
 
 @like(_stats)
 def circstd(
-    samples: Any, high: float = 2 * np.pi, low: float = 0, axis: Any = None, nan_policy: str = "propagate", *, normalize: bool = False, keepdims: bool = False
+    samples: Any,
+    high: float = 2 * np.pi,
+    low: float = 0,
+    axis: Any = None,
+    nan_policy: str = "propagate",
+    *,
+    normalize: bool = False,
+    keepdims: bool = False,
 ) -> Any:
     """The standard deviation of angles.
 
@@ -526,7 +629,9 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
         raise TypeError("pearsonr on tensors takes no method")
     x, y = alike(x, y)
     away = [v - np.mean(v, axis=axis, keepdims=True) for v in (x, y)]
-    r = np.sum(away[0] * away[1], axis=axis) / np.sqrt(np.sum(away[0] ** 2, axis=axis) * np.sum(away[1] ** 2, axis=axis))
+    r = np.sum(away[0] * away[1], axis=axis) / np.sqrt(
+        np.sum(away[0] ** 2, axis=axis) * np.sum(away[1] ** 2, axis=axis)
+    )
     half = x.shape[axis] / 2 - 1
     below = SPECIAL["betainc"](half, half, (r + 1) / 2) if half > 0 else 0 * r + 0.5
     if alternative == "less":
@@ -537,7 +642,15 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
 
 
 @like(_stats)
-def linregress(x: Any, y: Any, alternative: str = "two-sided", *, axis: int = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
+def linregress(
+    x: Any,
+    y: Any,
+    alternative: str = "two-sided",
+    *,
+    axis: int = 0,
+    keepdims: bool = False,
+    nan_policy: str = "propagate",
+) -> Any:
     """The line of least squares: slope, intercept, correlation, probability and standard errors.
 
     Examples
@@ -672,7 +785,16 @@ def kstatvar(data: Any, n: int = 2, *, axis: Any = None, nan_policy: str = "prop
 
 
 @like(_stats)
-def wasserstein_distance(u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None, *, axis: int = 0, nan_policy: str = "propagate", keepdims: bool = False) -> Any:
+def wasserstein_distance(
+    u_values: Any,
+    v_values: Any,
+    u_weights: Any = None,
+    v_weights: Any = None,
+    *,
+    axis: int = 0,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
     """The distance of two samples, as that of their distribution functions.
 
     Examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from ...arrays.lazy import scipy_stats
 from ...autograd.function import Function
 from ...modes import is_grad_enabled
 from ...ops.numpy_entries.registry import alike
+from ...overrides.active_overrides import among_arrays
 from .._arguments import plain
 from .._like import has_tensor
 
@@ -65,7 +67,7 @@ def answering(function: str) -> Callable:
     def decorate(method: Callable) -> Callable:
         def either(self: Distribution, *args: Any, **kwargs: Any) -> Any:
             if has_tensor(args) or has_tensor(kwargs):
-                return method(self, *args, **kwargs)
+                return among_arrays(functools.partial(method, self), args, kwargs)
             return getattr(self.scipy, function)(*args, **kwargs)
 
         either.__name__ = function
@@ -193,7 +195,7 @@ class Univariate(Distribution):
         """Return a function of the standard form without a formula: SciPy's value, with the density as its slope."""
         if is_grad_enabled() and any(s.requires_grad for s in shapes):
             raise NotImplementedError(
-                f"{self.name}.{what} has no derivative with respect to {', '.join(self.shapes)}: there is no closed form"
+                f"{self.name}.{what} has no derivative by {', '.join(self.shapes)}: there is no closed form"
             )
         x, *shapes = np.broadcast_arrays(x, *(s.detach() for s in shapes))
         return _OfDensity.apply(self, what, x, *shapes)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.numpy_entries.registry import op
 from ...ops.numpy_entries.special import SPECIAL
 from .._arguments import plain
+from .._tensors import op
 from .continuous import _softplus
 from .distribution import Univariate
 
@@ -92,7 +92,8 @@ _DECLARED = (
     Univariate("dgamma", "a", lambda z, a: _xlogy(a - 1, np.abs(z)) - log(2) - _gammaln(a) - np.abs(z),
                cdf=lambda z, a: 0.5 + np.sign(plain(z)) * SPECIAL["gammainc"](a, np.abs(z)) / 2),
     Univariate("dweibull", "c", lambda z, c: np.log(c) - log(2) + _xlogy(c - 1, np.abs(z)) - np.abs(z) ** c,
-               cdf=lambda z, c: np.where(plain(z) > 0, 1 - np.exp(-(np.abs(z) ** c)) / 2, np.exp(-(np.abs(z) ** c)) / 2)),
+               cdf=lambda z, c: np.where(plain(z) > 0, 1 - np.exp(-(np.abs(z) ** c)) / 2,
+               np.exp(-(np.abs(z) ** c)) / 2)),
     Univariate("erlang", "a", lambda z, a: _xlogy(a - 1, z) - z - _gammaln(a), inside=_from_zero,
                cdf=lambda z, a: SPECIAL["gammainc"](a, z), sf=lambda z, a: SPECIAL["gammaincc"](a, z),
                ppf=lambda q, a: SPECIAL["gammaincinv"](a, q)),
@@ -174,7 +175,8 @@ _DECLARED = (
     Univariate("jf_skew_t", "a b", lambda z, a, b: (a + 0.5) * np.log1p(z / np.sqrt(a + b + z * z))
                + (b + 0.5) * np.log1p(-z / np.sqrt(a + b + z * z)) - (a + b - 1) * log(2) - _betaln(a, b)
                - np.log(a + b) / 2, middle=0.0),
-    Univariate("johnsonsb", "a b", lambda z, a, b: np.log(b) - np.log(z * (1 - z)) + _normal(a + b * np.log(z / (1 - z))),
+    Univariate("johnsonsb", "a b", lambda z, a, b: np.log(b) - np.log(z * (1 - z)) + _normal(a + b * np.log(z / (1
+               - z))),
                inside=_open_unit, cdf=lambda z, a, b: _ndtr(a + b * np.log(z / (1 - z))),
                sf=lambda z, a, b: _ndtr(-a - b * np.log(z / (1 - z))),
                ppf=lambda q, a, b: op("sigmoid")((_ndtri(q) - a) / b)),
@@ -214,16 +216,19 @@ _DECLARED = (
                ppf=lambda q, k, s: (q ** (s / k) / (1 - q ** (s / k))) ** (1 / s)),
     Univariate("moyal", "", lambda z: -(z + np.exp(-z)) / 2 - _LOG_ROOT, cdf=lambda z: 2 * _ndtr(-np.exp(-z / 2)),
                sf=lambda z: SPECIAL["erf"](np.exp(-z / 2) / sqrt(2)), ppf=lambda q: -2 * np.log(-_ndtri(q / 2))),
-    Univariate("nakagami", "nu", lambda z, nu: log(2) + _xlogy(nu, nu) - _gammaln(nu) + _xlogy(2 * nu - 1, z) - nu * z * z,
+    Univariate("nakagami", "nu", lambda z, nu: log(2) + _xlogy(nu, nu) - _gammaln(nu) + _xlogy(2 * nu - 1,
+               z) - nu * z * z,
                inside=_positive, cdf=lambda z, nu: SPECIAL["gammainc"](nu, nu * z * z),
                sf=lambda z, nu: SPECIAL["gammaincc"](nu, nu * z * z)),
-    Univariate("pearson3", "skew", lambda z, k: _pearson(z, k), inside=lambda z, k: 2 / k * (z + 2 / k) > 0, middle=0.0),
+    Univariate("pearson3", "skew", lambda z, k: _pearson(z, k), inside=lambda z, k: 2 / k * (z + 2 / k) > 0,
+               middle=0.0),
     Univariate("powerlaw", "a", lambda z, a: np.log(a) + _xlogy(a - 1, z), inside=_unit, cdf=lambda z, a: z**a,
                ppf=lambda q, a: q ** (1 / a)),
     Univariate("powerlognorm", "c s", lambda z, c, s: np.log(c) - np.log(z) - np.log(s) + _normal(np.log(z) / s)
                + (c - 1) * _log_ndtr(-np.log(z) / s), inside=_positive,
                cdf=lambda z, c, s: -np.expm1(c * _log_ndtr(-np.log(z) / s)),
-               sf=lambda z, c, s: np.exp(c * _log_ndtr(-np.log(z) / s)), ppf=lambda q, c, s: np.exp(-s * _ndtri((1 - q) ** (1 / c)))),
+               sf=lambda z, c, s: np.exp(c * _log_ndtr(-np.log(z) / s)), ppf=lambda q, c,
+               s: np.exp(-s * _ndtri((1 - q) ** (1 / c)))),
     Univariate("powernorm", "c", lambda z, c: np.log(c) + _normal(z) + (c - 1) * _log_ndtr(-z),
                cdf=lambda z, c: -np.expm1(c * _log_ndtr(-z)), sf=lambda z, c: np.exp(c * _log_ndtr(-z)),
                logsf=lambda z, c: c * _log_ndtr(-z), ppf=lambda q, c: -_ndtri((1 - q) ** (1 / c))),
@@ -236,9 +241,11 @@ _DECLARED = (
                cdf=lambda z, mu: _ndtr(-(1 / mu - z) / np.sqrt(z))
                - np.exp(2 / mu + _log_ndtr(-(1 / mu + z) / np.sqrt(z)))),
     Univariate("rel_breitwigner", "rho", lambda z, rho: log(2 * sqrt(2) / pi) + np.log(rho * rho)
-               + np.log(np.sqrt(1 + 1 / (rho * rho)) / np.sqrt(1 + np.sqrt(1 + 1 / (rho * rho)))) - np.log((z * z - rho * rho) ** 2 + rho * rho),
+               + np.log(np.sqrt(1 + 1 / (rho * rho)) / np.sqrt(1 + np.sqrt(1 + 1 / (rho * rho)))) - np.log((z * z
+               - rho * rho) ** 2 + rho * rho),
                inside=_positive),
-    Univariate("rice", "b", lambda z, b: np.log(z) - (z - b) ** 2 / 2 + np.log(SPECIAL["i0e"](z * b)), inside=_positive),
+    Univariate("rice", "b", lambda z, b: np.log(z) - (z - b) ** 2 / 2 + np.log(SPECIAL["i0e"](z * b)),
+               inside=_positive),
     Univariate("semicircular", "", lambda z: log(2 / pi) + np.log1p(-z * z) / 2, inside=_symmetric_unit, middle=0.0,
                cdf=lambda z: 0.5 + (z * np.sqrt(1 - z * z) + np.arcsin(z)) / pi),
     Univariate("skewcauchy", "a", lambda z, a: -np.log(pi * (z * z / (a * np.sign(plain(z)) + 1) ** 2 + 1)),
@@ -247,7 +254,8 @@ _DECLARED = (
     Univariate("skewnorm", "a", lambda z, a: log(2) + _normal(z) + _log_ndtr(a * z),
                cdf=lambda z, a: _ndtr(z) - 2 * SPECIAL["owens_t"](z, a)),
     Univariate("triang", "c", lambda z, c: log(2) + np.log(np.where(plain(z) < plain(c), z / c, (1 - z) / (1 - c))),
-               inside=_open_unit, cdf=lambda z, c: np.where(plain(z) < plain(c), z * z / c, (z * z - 2 * z + c) / (c - 1)),
+               inside=_open_unit, cdf=lambda z, c: np.where(plain(z) < plain(c), z * z / c,
+               (z * z - 2 * z + c) / (c - 1)),
                ppf=lambda q, c: np.where(plain(q) < plain(c), np.sqrt(c * q), 1 - np.sqrt((1 - c) * (1 - q)))),
     Univariate("truncexpon", "b", lambda z, b: -z - _log1mexp(b), inside=lambda z, b: (z >= 0) & (z <= b), middle=0.0,
                cdf=lambda z, b: np.expm1(-z) / np.expm1(-b), ppf=lambda q, b: -np.log1p(q * np.expm1(-b))),

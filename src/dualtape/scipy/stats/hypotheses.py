@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.lazy import scipy_stats as _stats
-from ...ops.numpy_entries.registry import alike, floating
 from ...ops.numpy_entries.special import SPECIAL
 from .._like import like
+from .._tensors import alike, floating
 from .continuous import norm, t
 from .descriptive import kurtosis, skew
 
@@ -52,7 +52,9 @@ def _mean_var(x: Any, axis: int) -> tuple[Any, Any, int]:
 
 
 @like(_stats)
-def ttest_1samp(a: Any, popmean: Any, axis: int = 0, nan_policy: str = "propagate", alternative: str = "two-sided") -> Tested:
+def ttest_1samp(
+    a: Any, popmean: Any, axis: int = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> Tested:
     """Student's test of the mean of a sample.
 
     Examples
@@ -119,7 +121,14 @@ def ttest_ind(
 
 @like(_stats)
 def ttest_ind_from_stats(
-    mean1: Any, std1: Any, nobs1: Any, mean2: Any, std2: Any, nobs2: Any, equal_var: bool = True, alternative: str = "two-sided"
+    mean1: Any,
+    std1: Any,
+    nobs1: Any,
+    mean2: Any,
+    std2: Any,
+    nobs2: Any,
+    equal_var: bool = True,
+    alternative: str = "two-sided",
 ) -> Tested:
     """Student's test of two independent samples, from their means and deviations.
 
@@ -136,7 +145,9 @@ def ttest_ind_from_stats(
 
 
 @like(_stats)
-def f_oneway(*samples: Any, axis: int = 0, equal_var: bool = True, nan_policy: str = "propagate", keepdims: bool = False) -> Tested:
+def f_oneway(
+    *samples: Any, axis: int = 0, equal_var: bool = True, nan_policy: str = "propagate", keepdims: bool = False
+) -> Tested:
     """The analysis of variance of several samples.
 
     Examples
@@ -183,7 +194,14 @@ def bartlett(*samples: Any, axis: int = 0, nan_policy: str = "propagate", keepdi
 
 
 @like(_stats)
-def levene(*samples: Any, center: str = "median", proportiontocut: float = 0.05, axis: int = 0, nan_policy: str = "propagate", keepdims: bool = False) -> Tested:
+def levene(
+    *samples: Any,
+    center: str = "median",
+    proportiontocut: float = 0.05,
+    axis: int = 0,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Tested:
     """Levene's test of equal variances.
 
     Examples
@@ -209,7 +227,16 @@ _POWERS = {
 
 
 @like(_stats)
-def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, lambda_: Any = None, *, nan_policy: str = "propagate", keepdims: bool = False) -> Tested:
+def power_divergence(
+    f_obs: Any,
+    f_exp: Any = None,
+    ddof: Any = 0,
+    axis: int = 0,
+    lambda_: Any = None,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Tested:
     """Cressie and Read's test of frequencies.
 
     Examples
@@ -234,7 +261,16 @@ def power_divergence(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0
 
 
 @like(_stats)
-def chisquare(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, *, sum_check: bool = True, nan_policy: str = "propagate", keepdims: bool = False) -> Tested:
+def chisquare(
+    f_obs: Any,
+    f_exp: Any = None,
+    ddof: Any = 0,
+    axis: int = 0,
+    *,
+    sum_check: bool = True,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Tested:
     """The chi-squared test of frequencies.
 
     Examples
@@ -247,7 +283,9 @@ def chisquare(f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, *, su
 
 
 @like(_stats)
-def skewtest(a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided", *, keepdims: bool = False) -> Tested:
+def skewtest(
+    a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided", *, keepdims: bool = False
+) -> Tested:
     """The test that the skewness is that of a normal distribution.
 
     Examples
@@ -265,7 +303,9 @@ def skewtest(a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: 
 
 
 @like(_stats)
-def kurtosistest(a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided", *, keepdims: bool = False) -> Tested:
+def kurtosistest(
+    a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided", *, keepdims: bool = False
+) -> Tested:
     """The test that the kurtosis is that of a normal distribution.
 
     Examples
@@ -280,7 +320,9 @@ def kurtosistest(a: Any, axis: Any = 0, nan_policy: str = "propagate", alternati
     expected = 3.0 * (n - 1) / (n + 1)
     variance = 24.0 * n * (n - 2) * (n - 3) / ((n + 1) * (n + 1.0) * (n + 3) * (n + 5))
     y = (b2 - expected) / np.sqrt(variance)
-    root = 6.0 * (n * n - 5 * n + 2) / ((n + 7) * (n + 9)) * np.sqrt((6.0 * (n + 3) * (n + 5)) / (n * (n - 2) * (n - 3)))
+    root = (
+        6.0 * (n * n - 5 * n + 2) / ((n + 7) * (n + 9)) * np.sqrt((6.0 * (n + 3) * (n + 5)) / (n * (n - 2) * (n - 3)))
+    )
     A = 6.0 + 8.0 / root * (2.0 / root + np.sqrt(1 + 4.0 / (root**2)))
     inner = (1 - 2.0 / A) / (1 + y * np.sqrt(2 / (A - 4.0)))
     cube = np.cbrt(inner)
