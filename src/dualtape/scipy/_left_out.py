@@ -25,8 +25,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "special": {
         _OBJECTS: "SpecialFunctionError SpecialFunctionWarning errstate geterr seterr",
         _DISCRETE: "gammasgn round",
-        _CONSTANT: "ai_zeros bei_zeros beip_zeros ber_zeros bernoulli berp_zeros bi_zeros c_roots cg_roots chebyc chebys"
-        " chebyt chebyu erf_zeros euler factorial2 factorialk fresnel_zeros fresnelc_zeros fresnels_zeros"
+        _CONSTANT: "ai_zeros bei_zeros beip_zeros ber_zeros bernoulli berp_zeros bi_zeros c_roots cg_roots chebyc"
+        " chebys chebyt chebyu erf_zeros euler factorial2 factorialk fresnel_zeros fresnelc_zeros fresnels_zeros"
         " gegenbauer genlaguerre h_roots he_roots hermite hermitenorm j_roots jacobi jn_zeros jnjnp_zeros"
         " jnp_zeros jnyn_zeros js_roots kei_zeros keip_zeros kelvin_zeros ker_zeros kerp_zeros l_roots"
         " la_roots laguerre legendre p_roots ps_roots roots_chebyc roots_chebys roots_chebyt roots_chebyu"
@@ -140,7 +140,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         " binary_propagation distance_transform_bf distance_transform_cdt distance_transform_edt find_objects"
         " generate_binary_structure histogram iterate_structure label maximum_position minimum_position"
         " value_indices watershed_ift",
-        "calls a function at each window: sliding_window_view of a tensor gives the windows": "generic_filter generic_filter1d labeled_comprehension vectorized_filter",
+        "calls a function at each window: sliding_window_view of a tensor gives the windows": "generic_filter"
+        " generic_filter1d labeled_comprehension vectorized_filter",
     },
     "sparse.linalg": {
         _OBJECTS: "ArpackError ArpackNoConvergence LaplacianNd LinearOperator MatrixRankWarning SuperLU"

@@ -1,6 +1,7 @@
 """Further distributions of real numbers, in standard form.
 
-Where there is no formula for a distribution function or its inverse, SciPy computes it, and the density is its derivative.
+Where there is no formula for a distribution function or its inverse, SciPy computes it, and the density
+is its derivative.
 """
 
 from __future__ import annotations
