@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_ndimage as _ndimage
+from ...arrays.lazy import special
 from .._arguments import plain
 from .._like import like
 from .._tensors import floating, op
@@ -341,8 +342,6 @@ def rotate(
     if isinstance(angle, Tensor) and angle.requires_grad:
         c, s = np.cos(radians), np.sin(radians)
     else:
-        from ...arrays.lazy import special
-
         degrees = float(plain(floating(angle)))
         c, s = floating(special.cosdg(degrees)), floating(special.sindg(degrees))
     matrix = op("stack")([op("stack")([c, s]), op("stack")([-s, c])])
