@@ -113,7 +113,7 @@ def _along_several(name: str, axes: Any) -> Callable:
 def _named(transform: Callable, name: str, what: str, shape: str, ndim: int) -> Callable:
     transform.__name__ = transform.__qualname__ = name
     last = {"rfft": 3, "ihfft": 3, "irfft": 6, "hfft": 6}.get(name.rstrip("2n"), 4)
-    result = f"Size([{', '.join(['4'] * (ndim - 1) + [str(last)])}])"
+    result = f"dualtape.Size([{', '.join(['4'] * (ndim - 1) + [str(last)])}])"
     transform.__doc__ = _DOC.format(name=name, what=what, shape=shape, result=result)
     return like(_fft)(transform)
 
@@ -236,7 +236,7 @@ def _of_one(name: str) -> Callable:
         return _transformed(kind, inverse, x, type, n, axis, norm, orthogonalize)
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = _DOC.format(name=name, what="along one axis", shape="4", result="Size([4])")
+    transform.__doc__ = _DOC.format(name=name, what="along one axis", shape="4", result="dualtape.Size([4])")
     return like(_fft)(transform)
 
 
@@ -264,7 +264,7 @@ def _of_several(name: str) -> Callable:
         return x
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = _DOC.format(name=name, what="along several axes", shape="4, 4", result="Size([4, 4])")
+    transform.__doc__ = _DOC.format(name=name, what="along several axes", shape="4, 4", result="dualtape.Size([4, 4])")
     return like(_fft)(transform)
 
 
@@ -285,7 +285,7 @@ def _hankel(name: str) -> Callable:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.fft.{name}(dt.ones(4), 0.1, 0.5).shape
-    Size([4])
+    dualtape.Size([4])
     """
     return like(_fft)(transform)
 

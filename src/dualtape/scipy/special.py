@@ -186,7 +186,7 @@ def diric(x: Any, n: Any) -> Any:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.special.diric(dt.tensor(0.0), 3)
-    tensor(1.)
+    tensor(1., dtype=dualtape.float64)
     """
     x, order = floating(x), np.asarray(n.detach() if hasattr(n, "detach") else n)
     # A sum of cosines for each parity has neither poles nor limits.
@@ -213,7 +213,7 @@ def _derivative(name: str, of: str, phase: int) -> Callable:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.special.{name}(1.0, dt.tensor([2.0])).shape
-    Size([1])
+    dualtape.Size([1])
     """
     return like(_special)(derivative)
 
@@ -251,7 +251,7 @@ def _spherical(name: str, next_sign: int) -> Callable:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.special.{name}(1, dt.tensor([2.0])).shape
-    Size([1])
+    dualtape.Size([1])
     """
     return like(_special)(bessel)
 

@@ -16,7 +16,11 @@ __all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "tra
 def _steps(x: Any, dx: Any, y: Any, axis: int) -> Any:
     """Return the distances between points, of the shape that goes with ``y`` whose last axis is the integrated one."""
     if x is None:
-        return dx * np.ones(y.shape[-1] - 1) if np.ndim(dx) == 0 else dx
+        return (
+            dx * np.ones(y.shape[-1] - 1, y.real._array.dtype if y.is_complex() else y._array.dtype)
+            if np.ndim(dx) == 0
+            else dx
+        )
     x = floating(x)
     if x.ndim != 1:
         x = np.moveaxis(x, axis, -1)

@@ -239,7 +239,7 @@ def _morphology(name: str, compute: Callable, what: str) -> Callable:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.ndimage.{name}(dt.tensor([1.0, 2.0, 4.0]), 3).shape
-    Size([3])
+    dualtape.Size([3])
     """
     return like(_ndimage)(transformed)
 

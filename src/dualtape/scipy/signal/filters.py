@@ -38,6 +38,11 @@ __all__ = [
 ]
 
 
+def _recursion(a: Any, x: Any) -> Any:
+    dtype = np.result_type(a._array.dtype, x._array.dtype)
+    return _Recursion.apply(a.to(dtype), x.to(dtype))
+
+
 class _Recursion(Function):
     """y with ``y[n] = x[n] - sum(a[k] * y[n - k] for k >= 1)`` along the last axis; ``a`` begins with 1."""
 
@@ -67,7 +72,8 @@ def _causal(b: Any, x: Any) -> Any:
     padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(count - 1, count - 1)])
     seen = np.lib.stride_tricks.sliding_window_view(padded, count, axis=-1)
     assert seen.shape[-2] == size + count - 1
-    return seen @ np.flip(b)
+    dtype = np.result_type(seen._array.dtype, b._array.dtype)
+    return seen.to(dtype) @ np.flip(b).to(dtype)
 
 
 @like(_signal)
@@ -97,12 +103,12 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     moving = _causal(b, x)
     if not state:
         y = moving[..., :size]
-        y = _Recursion.apply(a, y) if a.shape[0] > 1 else y
+        y = _recursion(a, y) if a.shape[0] > 1 else y
         return np.moveaxis(y, -1, axis)
     start = np.moveaxis(state[0], axis, -1) if state[0].ndim == x.ndim else state[0]
     length = max(size, order) + order
     total = _to_length(moving, length) + _to_length(np.broadcast_to(start, (*x.shape[:-1], order)), length)
-    y = _Recursion.apply(a, total[..., :size]) if a.shape[0] > 1 else total[..., :size]
+    y = _recursion(a, total[..., :size]) if a.shape[0] > 1 else total[..., :size]
     rest = total[..., size:] - _to_length(_causal(a, y), length)[..., size:]
     return np.moveaxis(y, -1, axis), np.moveaxis(rest[..., :order], -1, axis)
 
@@ -338,7 +344,7 @@ def resample_poly(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.resample_poly(dt.ones(8), 1, 2).shape
-    Size([4])
+    dualtape.Size([4])
     """
     if padtype != "constant" or cval:
         raise TypeError("resample_poly on tensors: padtype='constant' and cval=0 only")
@@ -374,7 +380,7 @@ def decimate(x: Any, q: int, n: Any = None, ftype: Any = "iir", axis: int = -1, 
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.decimate(dt.ones(60), 2).shape
-    Size([30])
+    dualtape.Size([30])
     """
     x = floating(x)
     every = tuple(slice(None, None, q) if d == axes_of(axis, x.ndim)[0] else slice(None) for d in range(x.ndim))
@@ -472,7 +478,7 @@ def hilbert2(x: Any, N: Any = None, axes: Any = (-2, -1)) -> Any:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.hilbert2(dt.ones(2, 2)).shape
-    Size([2, 2])
+    dualtape.Size([2, 2])
     """
     x = floating(x)
     if x.is_complex():
@@ -608,7 +614,7 @@ def wiener(im: Any, mysize: Any = None, noise: Any = None) -> Any:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.wiener(dt.tensor([1.0, 2.0, 6.0]), 3).shape
-    Size([3])
+    dualtape.Size([3])
     """
     x = floating(im)
     sizes = [int(n) for n in np.broadcast_to(3 if mysize is None else mysize, x.ndim)]

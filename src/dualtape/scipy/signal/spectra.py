@@ -160,7 +160,7 @@ def csd(
     >>> import dualtape as dt
     >>> x = dt.ones(16)
     >>> dt.scipy.signal.csd(x, x * 2, nperseg=8)[1].shape
-    Size([5])
+    dualtape.Size([5])
     """
     frequencies, _, found = _spectral(
         x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
@@ -188,7 +188,7 @@ def welch(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.welch(dt.ones(16), nperseg=8)[1].shape
-    Size([5])
+    dualtape.Size([5])
     """
     return csd.__wrapped__(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
@@ -210,7 +210,7 @@ def periodogram(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.periodogram(dt.ones(8))[1].shape
-    Size([5])
+    dualtape.Size([5])
     """
     x = floating(x)
     size = x.shape[axis]
@@ -282,7 +282,7 @@ def spectrogram(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.spectrogram(dt.ones(32), nperseg=8)[2].shape
-    Size([5, 4])
+    dualtape.Size([5, 4])
     """
     if mode not in ("psd", "complex", "magnitude", "angle"):
         raise TypeError("spectrogram on tensors: mode is 'psd', 'complex', 'magnitude' or 'angle'")
@@ -332,7 +332,7 @@ def stft(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.stft(dt.ones(32), nperseg=8)[2].shape
-    Size([5, 9])
+    dualtape.Size([5, 9])
     """
     x = floating(x)
     given = nperseg if isinstance(window, (str, tuple)) else None
@@ -412,7 +412,7 @@ def lombscargle(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.lombscargle(dt.tensor([0.0, 1.0, 3.0]), [1.0, -1.0, 0.5], [1.0]).shape
-    Size([1])
+    dualtape.Size([1])
     """
     if precenter or floating_mean or normalize not in (False, True, "power", "normalize"):
         raise TypeError("lombscargle on tensors takes no precenter, floating_mean or amplitudes")

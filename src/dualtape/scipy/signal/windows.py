@@ -49,7 +49,7 @@ def _window(name: str, formula: Callable, what: str, example: str, *parameters: 
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.windows.{name}(3, {example}).shape
-    Size([3])
+    dualtape.Size([3])
     """
     return like(_windows)(window)
 

@@ -196,7 +196,7 @@ def _between_vectors(name: str) -> Callable:
     >>> u = dt.tensor([1.0, 2.0, 4.0], requires_grad=True)
     >>> dt.scipy.spatial.distance.{name}(u, [1.0, 0.0, 3.0]).backward()
     >>> u.grad.shape
-    Size([3])
+    dualtape.Size([3])
     """
     return like(_distance)(distance)
 

@@ -515,7 +515,7 @@ def differential_entropy(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.differential_entropy(dt.tensor([1.0, 2.0, 4.0, 7.0]), method="vasicek").shape
-    Size([])
+    dualtape.Size([])
     """
     if method != "vasicek":
         raise TypeError("differential_entropy on tensors: method='vasicek' only")
@@ -698,7 +698,7 @@ def boxcox_llf(lmb: Any, data: Any, *, axis: int = 0, keepdims: bool = False, na
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.boxcox_llf(1.0, dt.tensor([1.0, 2.0, 4.0])).shape
-    Size([])
+    dualtape.Size([])
     """
     x, axis = _sample(data, axis, nan_policy)
     lmb = floating(lmb)
@@ -716,7 +716,7 @@ def yeojohnson_llf(lmb: Any, data: Any, *, axis: int = 0, nan_policy: str = "pro
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.yeojohnson_llf(1.0, dt.tensor([1.0, -2.0, 4.0])).shape
-    Size([])
+    dualtape.Size([])
     """
     x, axis = _sample(data, axis, nan_policy)
     lmb = floating(lmb)

@@ -180,7 +180,7 @@ def bartlett(*samples: Any, axis: int = 0, nan_policy: str = "propagate", keepdi
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.bartlett(dt.tensor([1.0, 2.0, 6.0]), [0.0, 1.0, 2.0]).statistic.shape
-    Size([])
+    dualtape.Size([])
     """
     groups = alike(*samples)
     sizes = np.array([x.shape[axis] for x in groups], float)
@@ -208,7 +208,7 @@ def levene(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.levene(dt.tensor([1.0, 2.0, 6.0]), [0.0, 1.0, 2.0]).statistic.shape
-    Size([])
+    dualtape.Size([])
     """
     if center not in ("median", "mean") or axis:
         raise TypeError("levene on tensors: center is 'median' or 'mean', and axis=0")
@@ -292,7 +292,7 @@ def skewtest(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.skewtest(dt.arange(9.0) ** 2).statistic.shape
-    Size([])
+    dualtape.Size([])
     """
     x = floating(a)
     n = float(x.shape[axis])
@@ -312,7 +312,7 @@ def kurtosistest(
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.kurtosistest(dt.arange(9.0) ** 2).statistic.shape
-    Size([])
+    dualtape.Size([])
     """
     x = floating(a)
     n = float(x.shape[axis])
@@ -337,7 +337,7 @@ def normaltest(a: Any, axis: Any = 0, nan_policy: str = "propagate", *, keepdims
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.normaltest(dt.arange(9.0) ** 2).statistic.shape
-    Size([])
+    dualtape.Size([])
     """
     s, k = skewtest.__wrapped__(a, axis).statistic, kurtosistest.__wrapped__(a, axis).statistic
     statistic = s * s + k * k
@@ -352,7 +352,7 @@ def jarque_bera(x: Any, *, axis: Any = None, nan_policy: str = "propagate", keep
     --------
     >>> import dualtape as dt
     >>> dt.scipy.stats.jarque_bera(dt.arange(9.0) ** 2).statistic.shape
-    Size([])
+    dualtape.Size([])
     """
     x = floating(x)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
