@@ -88,7 +88,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     >>> y.detach()
     tensor([1.0000, 0.5000, 0.2500], dtype=dualtape.float64)
     >>> y.sum().backward(); a.grad
-    tensor([-3.2500, -2.0000], dtype=dualtape.float64)
+    tensor([-2.7500, -2.0000], dtype=dualtape.float64)
     """
     b, a, x, *state = alike(b, a, x, *(() if zi is None else (zi,)))
     b, a = np.atleast_1d(b), np.atleast_1d(a)

@@ -125,7 +125,7 @@ def sweep_poly(t: Any, poly: Any, phi: Any = 0) -> Any:
     --------
     >>> import dualtape as dt
     >>> dt.scipy.signal.sweep_poly(dt.tensor([0.0]), [1.0, 2.0])
-    tensor([1.], dtype=dualtape.float64)
+    tensor([1.])
     """
     coefficients = getattr(poly, "coeffs", poly)
     t, c, phi = alike(t, coefficients, phi)

@@ -123,6 +123,8 @@ def _iterative(name: str, doc: str) -> Callable:
         callback: Callable | None = None,
         **options: Any,
     ) -> tuple:
+        if maxiter is not None:
+            options["maxiter"] = maxiter
         if name != "minres":
             options.setdefault("atol", 0.0)
         options = {key: plain(value) for key, value in options.items()}
@@ -130,9 +132,7 @@ def _iterative(name: str, doc: str) -> Callable:
 
         def solver(matrix: Any, right: np.ndarray) -> tuple[Any, str]:
             start = plain(x0) if not info else None  # in the backward it is another system
-            found, status = getattr(_linalg, name)(
-                matrix, right, start, rtol=rtol, maxiter=maxiter, callback=callback, **options
-            )
+            found, status = getattr(_linalg, name)(matrix, right, start, rtol=rtol, callback=callback, **options)
             info.append(status)
             return found, f"{name} did not converge" if status else ""
 
