@@ -21,6 +21,42 @@ _FUNCTIONS = (
 __all__ = sorted({*_FUNCTIONS.split(), *SPECIAL})  # noqa: PLE0605 - those that are registered
 
 
+_EXAMPLES = {  # of functions that are no ufuncs in SciPy
+    "lambertw": """Lambert's function, the inverse of ``w * exp(w)``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.special.lambertw(dt.tensor([0.0])).real
+    tensor([0.], dtype=dualtape.float64)
+    """,
+    "sph_harm_y": """The spherical harmonic of degree n and order m, by two angles.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.special.sph_harm_y(0, 0, dt.tensor([0.5]), dt.tensor([0.1])).real.shape
+    dualtape.Size([1])
+    """,
+    "sinc": """``sin(pi * x) / (pi * x)``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.special.sinc(dt.tensor([0.0]))
+    tensor([1.])
+    """,
+    "softplus": """``log(1 + exp(x))``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.special.softplus(dt.tensor([0.0]))
+    tensor([0.6931])
+    """,
+}
+
+
 def __getattr__(name: str) -> Any:
     if name not in SPECIAL:
         return scipys(_special, name, __name__)
@@ -28,7 +64,8 @@ def __getattr__(name: str) -> Any:
     if isinstance(theirs, np.ufunc):  # it asks tensors itself
         return theirs
     found: Any = SPECIAL[name] if theirs is None else like(_special, name)(SPECIAL[name])
-    found.__name__ = name
+    found.__name__ = found.__qualname__ = name
+    found.__doc__ = _EXAMPLES.get(name, found.__doc__)
     globals()[name] = found
     return found
 
