@@ -70,10 +70,10 @@ def _causal(b: Any, x: Any) -> Any:
     """Return the whole convolution with ``b`` along the last axis."""
     size, count = x.shape[-1], b.shape[0]
     padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(count - 1, count - 1)])
-    seen = np.lib.stride_tricks.sliding_window_view(padded, count, axis=-1)
+    seen: Any = np.lib.stride_tricks.sliding_window_view(padded, count, axis=-1)
     assert seen.shape[-2] == size + count - 1
     dtype = np.result_type(seen._array.dtype, b._array.dtype)
-    return seen.to(dtype) @ np.flip(b).to(dtype)
+    return seen.to(dtype) @ np.flip(b.to(dtype))
 
 
 @like(_signal)
