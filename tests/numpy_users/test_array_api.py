@@ -354,3 +354,49 @@ Ridge(solver="svd").fit(X, Y[:, 0]).coef_
 def test_functions_of_scikit_learn_run_on_tensors() -> None:
     pytest.importorskip("sklearn")
     assert run_alone(f"CASES = {SKLEARN_CASES!r}\n{SKLEARN}", SCIPY_ARRAY_API="1") == ""
+
+
+VALUES_OF = {
+    "float64": [0.0, -0.0, 1.0, -1.5, 7.0, np.inf, -np.inf, np.nan],
+    "int8": [0, 1, -1, 7, -7, 127, -128],
+    "int64": [0, 1, -1, 7, 2**62, -(2**63)],
+    "uint64": [0, 1, 7, 2**64 - 1, 2**63],
+}
+ON_PAIRS = {  # of these dtypes, as NumPy
+    "floor_divide": ["float64 float64", "int8 int8", "int64 int64"],
+    "bitwise_left_shift": ["int8 int8", "int64 int64", "uint64 uint64"],
+    "bitwise_right_shift": ["int8 int8", "int64 int64", "uint64 uint64"],
+    **{
+        name: ["float64 float64", "int8 int8", "uint64 int64", "int64 uint64", "int8 uint64"]
+        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+    },
+}
+
+
+@pytest.mark.parametrize("name", ON_PAIRS)
+def test_functions_of_special_values_and_mixed_signedness_are_numpys(name: str) -> None:
+    xp = dt.array_api
+    for pair in ON_PAIRS[name]:
+        first, second = (np.array(VALUES_OF[kind], kind) for kind in pair.split())
+        if "shift" in name:
+            second = second[second <= 127] if second.dtype.kind == "u" else second[(second >= 0) & (second <= 127)]
+        a, b = np.broadcast_arrays(first[:, None], second[None])
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(a, b)
+        found = getattr(xp, name)(dt.asarray(a.copy()), dt.asarray(b.copy()))
+        np.testing.assert_array_equal(found.numpy(), expected, err_msg=pair)
+
+
+def test_sign_unique_can_cast_and_products_follow_the_standard() -> None:
+    xp = dt.array_api
+    np.testing.assert_array_equal(xp.sign(dt.tensor([-2.0, -0.0, np.nan])).numpy(), [-1.0, 0.0, np.nan])
+    np.testing.assert_allclose(xp.sign(dt.tensor([3 + 4j, 0j])).numpy(), [0.6 + 0.8j, 0], rtol=1e-6)
+    z = np.array([1 + 1j, 1j, 1 + 1j])
+    found = xp.unique_all(dt.asarray(z))
+    for mine, theirs in zip(found, np.unique_all(z), strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs)
+    assert not xp.can_cast(dt.int64, dt.uint64) and xp.can_cast(dt.uint8, dt.int16)
+    a, b = np.arange(12.0).reshape(4, 3), np.array([1.0, 2.0, 0.5])
+    np.testing.assert_allclose(xp.linalg.cross(dt.asarray(a), dt.asarray(b)).numpy(), np.cross(a, b))
+    np.testing.assert_allclose(xp.vecdot(dt.asarray(a), dt.asarray(b)).numpy(), a @ b)
+    np.testing.assert_allclose(xp.linalg.vecdot(dt.asarray(b), dt.asarray(a)).numpy(), a @ b)

@@ -2,21 +2,14 @@
 
 Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
 promote as others do.
-
-Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
-promote as others do.
-
-Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
-promote as others do.
-
-Most are ops under the standard's name, listed in two tables; either of two arguments may be a number, and 0-d arrays
-promote as others do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import dualtape as dt
 
@@ -26,7 +19,6 @@ from . import types
 # the standard's name, and the op's where it is another
 _UNARY = {
     "bitwise_invert": "bitwise_not",
-    "sign": "sgn",
     **{
         name: name
         for name in """
@@ -36,17 +28,11 @@ _UNARY = {
     },
 }
 _BINARY = {
-    "equal": "eq",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "less": "lt",
-    "less_equal": "le",
-    "not_equal": "ne",
     **{
         name: name
         for name in """
-        add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide floor_divide
-        hypot logaddexp logical_and logical_or logical_xor maximum minimum multiply nextafter pow remainder subtract
+        add atan2 bitwise_and bitwise_or bitwise_xor copysign divide hypot logaddexp logical_and logical_or
+        logical_xor maximum minimum multiply nextafter pow remainder subtract
         """.split()
     },
 }
@@ -58,7 +44,10 @@ _TAKING_NUMBERS = frozenset(
     """.split()
 )
 
-__all__ = ["clip", "conj", "real", *_UNARY, *_BINARY]  # noqa: PLE0605 - the tables above
+_COMPARISONS = dict(equal="eq", greater="gt", greater_equal="ge", less="lt", less_equal="le", not_equal="ne")
+_SHIFTS = ("bitwise_left_shift", "bitwise_right_shift")
+
+__all__ = ["clip", "conj", "floor_divide", "real", "sign", *_COMPARISONS, *_SHIFTS, *_UNARY, *_BINARY]  # noqa: PLE0605 - the tables above
 
 
 def _unary(name: str, op: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
@@ -92,6 +81,75 @@ def _named(function: Any, name: str, op: Callable) -> Any:
 for _names, _made in ((_UNARY, _unary), (_BINARY, _binary)):
     for _name, _op in _names.items():
         globals()[_name] = _made(_name, getattr(dt, _op))
+
+
+def _comparison(name: str, op: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+    promoted = _binary(name, op)
+
+    def function(x1: Any, x2: Any, /) -> Tensor:
+        if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+            first, second = x1.detach()._array, x2.detach()._array
+            if {first.dtype.kind, second.dtype.kind} == {"i", "u"}:  # no type holds both: NumPy compares exactly
+                return dt.asarray(getattr(np, name)(first, second))
+        return promoted(x1, x2)
+
+    return _named(function, name, op)
+
+
+def _shift(name: str, op: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+    """Return a shift as NumPy has it: by as many bits as there are, or more, nothing (or the sign) is left."""
+    function_of_arrays = getattr(np, name.removeprefix("bitwise_"))
+
+    def function(x1: Any, x2: Any, /) -> Tensor:
+        first, second = types.of_one_type(x1, x2)
+        found = function_of_arrays(first.detach()._array, second.detach()._array)
+        return dt.asarray(found, dtype=first.dtype)
+
+    return _named(function, name, op)
+
+
+for _name, _op in _COMPARISONS.items():
+    globals()[_name] = _comparison(_name, getattr(dt, _op))
+for _name in _SHIFTS:
+    globals()[_name] = _shift(_name, getattr(dt, _name))
+
+_divided_down = _binary("floor_divide", dt.floor_divide)
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Tensor:
+    """The quotient rounded down; where a divisor is zero or an operand infinite, what NumPy gives.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.array_api.floor_divide(dt.tensor([-7.0, 7.0]), 2.0)
+    tensor([-4.,  3.])
+    """
+    first, second = types.of_one_type(x1, x2)
+    if first.dtype.is_floating_point:
+        with np.errstate(all="ignore"):
+            found = np.floor_divide(first.detach()._array, second.detach()._array)
+        result = dt.asarray(found, dtype=first.dtype)
+        return (
+            result if not (first.requires_grad or second.requires_grad) else result + 0 * _divided_down(first, second)
+        )
+    if not first.dtype.is_complex and bool((second == 0).any()):
+        with np.errstate(all="ignore"):
+            return dt.asarray(np.floor_divide(first._array, second._array), dtype=first.dtype)
+    return _divided_down(first, second)
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """The sign: -1, 0 or 1, NaN of NaN; of a complex number, the number divided by its absolute value.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.array_api.sign(dt.tensor([-2.0, 0.0, float("nan")]))
+    tensor([-1.,  0., nan])
+    """
+    found = dt.sgn(x)
+    return dt.where(dt.isnan(x), x, found) if x.dtype.is_floating_point or x.dtype.is_complex else found
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:

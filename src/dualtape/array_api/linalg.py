@@ -59,7 +59,11 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     tensor([0., 0., 1.])
     """
     x1, x2 = types.of_one_type(x1, x2)
-    return dt.linalg.cross(x1, x2, dim=axis)
+    if axis >= 0 and x1.ndim != x2.ndim:
+        raise ValueError(f"cross of arrays of {x1.ndim} and {x2.ndim} dimensions: axis is negative, got {axis}")
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise ValueError(f"cross takes vectors of three elements, got {x1.shape[axis]} and {x2.shape[axis]}")
+    return dt.linalg.cross(*dt.broadcast_tensors(x1, x2), dim=axis)
 
 
 def det(x: Tensor, /) -> Tensor:
@@ -306,7 +310,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     x1, x2 = types.of_one_type(x1, x2)
     if x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot takes vectors of one length, got {x1.shape[axis]} and {x2.shape[axis]}")
-    return dt.linalg.vecdot(x1, x2, dim=axis)
+    return dt.linalg.vecdot(*dt.broadcast_tensors(x1, x2), dim=axis)
 
 
 def vector_norm(x: Tensor, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import dualtape as dt
 
 from .._tensor.tensor import Tensor
@@ -150,7 +152,7 @@ def unique_all(x: Tensor, /) -> UniqueAllResult:
     >>> dt.array_api.unique_all(dt.tensor([7, 3, 7])).indices
     tensor([1, 0])
     """
-    values, inverse, counts = dt.unique(x, return_inverse=True, return_counts=True)
+    values, inverse, counts = _unique(x)
     places = inverse.flatten()
     first = dt.full_like(counts, places.numel()).scatter_reduce(
         0, places, dt.arange(places.numel(), device=x.device), "amin"
@@ -167,7 +169,8 @@ def unique_counts(x: Tensor, /) -> UniqueCountsResult:
     >>> dt.array_api.unique_counts(dt.tensor([7, 3, 7])).counts
     tensor([1, 2])
     """
-    return UniqueCountsResult(*dt.unique(x, return_counts=True))
+    values, _, counts = _unique(x)
+    return UniqueCountsResult(values, counts)
 
 
 def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
@@ -179,7 +182,8 @@ def unique_inverse(x: Tensor, /) -> UniqueInverseResult:
     >>> dt.array_api.unique_inverse(dt.tensor([7, 3, 7])).inverse_indices
     tensor([1, 0, 1])
     """
-    return UniqueInverseResult(*dt.unique(x, return_inverse=True))
+    values, inverse, _ = _unique(x)
+    return UniqueInverseResult(values, inverse)
 
 
 def unique_values(x: Tensor, /) -> Tensor:
@@ -191,4 +195,15 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> dt.array_api.unique_values(dt.tensor([7, 3, 7]))
     tensor([3, 7])
     """
-    return dt.unique(x)
+    return _unique(x)[0]
+
+
+def _unique(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return distinct elements, the index of each element among them, and counts; of complex numbers as NumPy does."""
+    if not x.dtype.is_complex:
+        return dt.unique(x, return_inverse=True, return_counts=True)
+    _, first, inverse, counts = np.unique(
+        x.detach().numpy(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    values = x.flatten()[dt.asarray(first)]
+    return values, dt.asarray(inverse.reshape(tuple(x.shape))), dt.asarray(counts)

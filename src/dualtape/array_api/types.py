@@ -51,7 +51,10 @@ def can_cast(from_: Any, to: dt.dtype, /) -> bool:
     >>> dt.array_api.can_cast(dt.int32, dt.int64), dt.array_api.can_cast(dt.float32, dt.int64)
     (True, False)
     """
-    return result_type(from_, to) == to
+    try:
+        return result_type(from_, to) == to
+    except TypeError:  # no type holds both: a signed and an unsigned integer of 64 bits
+        return False
 
 
 def result_type(*arrays_and_dtypes: Any) -> dt.dtype:

@@ -10,7 +10,19 @@ from typing import Any
 
 from .. import errors
 
-__all__ = ["integrate", "linalg", "optimize", "signal", "sparse", "special", "stats"]
+__all__ = [
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,15 +1,11 @@
-"""A function's ``args=``: their tensors extracted and put back, and the function on plain arrays for SciPy to call."""
+"""A function's ``args=``: their tensors extracted and put back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .._tensor.tensor import Tensor
-from ..modes import enable_grad
-from ..pytree import tree_flatten, tree_map, tree_unflatten
+from ..pytree import tree_flatten, tree_unflatten
 
 
 class Arguments:
@@ -35,27 +31,3 @@ class Arguments:
 def plain(value: Any) -> Any:
     """Return the values of a tensor as an array; other objects unchanged."""
     return value.detach().numpy() if isinstance(value, Tensor) else value
-
-
-def on_arrays(function: Callable, name: str) -> Callable:
-    """Return ``function`` for SciPy to call, from arrays to arrays.
-
-    A result with history has it from outside of args, which raises.
-    """
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        # Also inside of a Function: only then does the result show where it comes from.
-        with enable_grad():
-            return tree_map(_bare, function(*args, **kwargs))
-
-    def _bare(leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor):
-            return leaf
-        if leaf.requires_grad:
-            raise RuntimeError(
-                f"{name}: the function computes with a tensor that requires grad and is none of its arguments; pass it"
-                " in args=, so that its gradient can be computed"
-            )
-        return np.asarray(leaf)
-
-    return call

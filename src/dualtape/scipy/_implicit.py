@@ -10,17 +10,24 @@ import numpy as np
 from .. import func
 from .._tensor.tensor import Tensor, wrap
 from ..autograd.function import Function
+from ..modes import is_grad_enabled
 from ..ops.numpy_entries.registry import op
+from ._outside import Held, pull
 
 
 class _Solution(Function):
-    """x with ``residual(x, *parameters) == 0``: its derivative does not depend on how it was found."""
+    """x with ``residual(x, *parameters) == 0``: its derivative does not depend on how it was found.
+
+    The inputs are ``count`` parameters, and then tensors that the residual uses without having them as arguments.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: np.ndarray, residual: Callable, failure: str, *parameters: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x: np.ndarray, residual: Callable, failure: str, count: int, outside: Held, *inputs: Tensor
+    ) -> Tensor:
         solution = wrap(np.array(x))
-        ctx.save_for_backward(solution, *parameters)
-        ctx.residual, ctx.failure = residual, failure
+        ctx.save_for_backward(solution, *inputs[:count])
+        ctx.residual, ctx.failure, ctx.outside = residual, failure, outside
         return solution
 
     @staticmethod
@@ -30,11 +37,17 @@ class _Solution(Function):
         x, *parameters = ctx.saved_tensors
         residual = ctx.residual
         matrix = func.jacrev(lambda x: residual(x, *parameters))(x).reshape(x.numel(), x.numel())
-        weights = op("linalg.solve")(matrix.mH, gradient.reshape(-1)).reshape(tuple(x.shape))
-        found = func.vjp(lambda *values: residual(x, *values), *parameters)[1](-weights)
-        return (None, None, None, *found)
+        matrix = matrix if is_grad_enabled() else matrix.detach()
+        weights = op("linalg.solve")(matrix.mH, gradient.to(matrix.dtype).reshape(-1)).reshape(tuple(x.shape))
+        _, found, more = pull(residual, [x, *parameters], ctx.outside.unchanged(), -weights)
+        return (None, None, None, None, None, *found[1:], *more)
 
 
-def solution(x: np.ndarray, residual: Callable, failure: str, parameters: list[Tensor]) -> Tensor:
-    """Return ``x`` with the history of ``parameters``; ``failure``, if not empty, says why x is no solution."""
-    return _Solution.apply(x, residual, failure, *parameters)
+def solution(
+    x: np.ndarray, residual: Callable, failure: str, parameters: list[Tensor], outside: list[Tensor] | None = None
+) -> Tensor:
+    """Return ``x`` with the history of ``parameters`` and of tensors ``outside``, which the residual uses without
+    having them as arguments; ``failure``, if not empty, says why x is no solution.
+    """
+    known = list(outside or [])
+    return _Solution.apply(x, residual, failure, len(parameters), Held(known), *parameters, *known)

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import errors
+from .._listing import listing
 from .._progress import counter
 from .._tensor.tensor import Tensor
 from ..overrides.active_overrides import among_arrays, numpy_kind
+from ..pytree import tree_leaves
+from ._outside import Met, watched
 
 
 def has_tensor(value: Any) -> bool:
@@ -21,7 +24,7 @@ def has_tensor(value: Any) -> bool:
     return any(map(has_tensor, value)) if isinstance(value, (list, tuple)) else isinstance(value, Tensor)
 
 
-def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]:
+def like(module: Any, name: str | None = None) -> Callable[[Callable], Any]:
     """Return a decorator: without a tensor among the arguments, the function of that name in SciPy's ``module`` is
     called.
     """
@@ -40,7 +43,51 @@ def like(module: Any, name: str | None = None) -> Callable[[Callable], Callable]
     return decorate
 
 
-def counting(function: Callable) -> Callable:
+def calling(module: Any, *functions: str) -> Callable[[Callable], Any]:
+    """Return a decorator as :func:`like`, for functions that take functions: ours is called, too, if one of those
+    returns tensors with history. They are the arguments of these names; the first one, without names.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        own = function.__name__
+        signature = inspect.signature(function)
+        names = functions or (next(iter(signature.parameters)),)
+
+        @functools.wraps(function)
+        def either(*args: Any, **kwargs: Any) -> Any:
+            if has_tensor(args) or has_tensor(kwargs):
+                return function(*args, **kwargs)
+            theirs = getattr(module, own)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return theirs(*args, **kwargs)
+            for name in names:
+                if name in bound.arguments:
+                    bound.arguments[name] = _watched(bound.arguments[name])
+            try:
+                return theirs(*bound.args, **bound.kwargs)
+            except Met as met:
+                cause = met.__cause__
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                if cause is not None:
+                    raise cause from None
+                raise
+
+        return either
+
+    return decorate
+
+
+def _watched(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_watched, value)) if any(map(callable, value)) else value
+    return watched(value) if callable(value) and not isinstance(value, type) else value
+
+
+def counting(function: Callable) -> Any:
     """Return a decorator that adds ``progress=``: it shows how often the first argument, a function, was evaluated."""
     signature = inspect.signature(function)
     first, *_ = signature.parameters
@@ -86,3 +133,46 @@ def scipys(module: Any, name: str, where: str) -> Any:
         from importlib import import_module
 
         raise errors.missing(where, name, dir(import_module(module.__name__)), "SciPy's has none either") from None
+
+
+def names_of(module: Any, where: str) -> Callable[[], list[str]]:
+    """Return the ``__dir__`` of ``where``: its public names, and those of SciPy's ``module``."""
+    own = listing(where)
+
+    def public_names() -> list[str]:
+        from importlib import import_module
+
+        theirs = import_module(module.__name__)
+        names = getattr(theirs, "__all__", None) or [name for name in dir(theirs) if not name.startswith("_")]
+        return sorted({*own(), *names})
+
+    return public_names
+
+
+def of_arrays(function: Callable) -> Any:
+    """Return a function or method that gives tensors of NumPy's kind where it is given one.
+
+    An object that was made of such tensors gives them, too.
+    """
+
+    @functools.wraps(function)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        if not numpy_kind:
+            return function(*args, **kwargs)
+        from ..ops.numpy_tensor import NumpyTensor
+        from ..ops.numpy_tensor import like as kind_like
+
+        owner = args[0] if args and hasattr(type(args[0]), "scipys_own") else None
+        entered = any(type(leaf) is NumpyTensor for leaf in tree_leaves((args, kwargs)))
+        if owner is not None:  # it may be callable, but is no function of the user's
+            entered = entered or owner.__dict__.get("of_numpy", False)
+            found = among_arrays(functools.partial(function, owner), args[1:], kwargs)
+            if entered and function.__name__ == "__init__":
+                owner.of_numpy = True
+        else:
+            found = among_arrays(function, args, kwargs)
+        if entered and hasattr(type(found), "scipys_own"):
+            found.of_numpy = True
+        return kind_like(found, entered) if entered and found is not None else found
+
+    return either

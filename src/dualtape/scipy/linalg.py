@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from .._listing import listing
 from .._tensor.tensor import Tensor
 from ..arrays.lazy import scipy_linalg as _linalg
 from ..ops.linalg_error import LinAlgError as LinAlgError
 from ..ops.numpy_entries.arrangements import moved
 from ..ops.numpy_entries.registry import alike, floating, op
-from ._like import like, scipys
+from . import _structured
+from ._like import like, names_of, scipys
 
 __all__ = [
+    *_structured.__all__,
     "LinAlgError",
     "block_diag",
     "cho_factor",
@@ -57,6 +58,9 @@ __all__ = [
     "svdvals",
     "toeplitz",
 ]
+
+
+globals().update({name: getattr(_structured, name) for name in _structured.__all__})
 
 
 def __getattr__(name: str) -> Any:
@@ -676,4 +680,4 @@ def polar(a: Any, side: str = "right") -> tuple:
     return w @ vh, middle @ (vh if side == "right" else np.conj(_turned(w)))
 
 
-__dir__ = listing(__name__)
+__dir__ = names_of(_linalg, __name__)

@@ -223,3 +223,5 @@ for _name, _row in (
     ("kve", "bessel_kne"),
 ):
     _of_order(_name, _row)
+
+from . import special_slopes as special_slopes  # noqa: E402 - it adds to what is registered above

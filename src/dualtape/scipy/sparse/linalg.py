@@ -10,23 +10,36 @@ from typing import Any
 
 import numpy as np
 
-from ..._listing import listing
 from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_sparse as _sparse
 from ...arrays.lazy import scipy_sparse_linalg as _linalg
 from ...autograd.function import Function
-from ...ops.numpy_entries.registry import floating
+from ...ops.numpy_entries.registry import floating, op
 from ...ops.numpy_entries.registry import tensor as _tensor
 from .._arguments import plain
-from .._like import like, scipys
+from .._like import like, names_of, scipys
 from .operators import hessian_operator, jacobian_operator
 
 __all__ = [
+    "bicg",
     "bicgstab",
     "cg",
+    "cgs",
+    "expm",
+    "expm_multiply",
+    "gmres",
     "hessian_operator",
+    "inv",
     "jacobian_operator",
+    "lgmres",
+    "lsmr",
+    "lsqr",
+    "minres",
+    "norm",
+    "qmr",
     "spsolve",
+    "spsolve_triangular",
+    "tfqmr",
 ]
 
 
@@ -106,18 +119,20 @@ def _iterative(name: str, doc: str) -> Callable:
         x0: Any = None,
         *,
         rtol: float = 1e-05,
-        atol: float = 0.0,
         maxiter: int | None = None,
-        M: Any = None,
         callback: Callable | None = None,
+        **options: Any,
     ) -> tuple:
+        if maxiter is not None:
+            options["maxiter"] = maxiter
+        if name != "minres":
+            options.setdefault("atol", 0.0)
+        options = {key: plain(value) for key, value in options.items()}
         info: list[int] = []
 
         def solver(matrix: Any, right: np.ndarray) -> tuple[Any, str]:
             start = plain(x0) if not info else None  # in the backward it is another system
-            found, status = getattr(_linalg, name)(
-                matrix, right, start, rtol=rtol, atol=atol, maxiter=maxiter, M=plain(M), callback=callback
-            )
+            found, status = getattr(_linalg, name)(matrix, right, start, rtol=rtol, callback=callback, **options)
             info.append(status)
             return found, f"{name} did not converge" if status else ""
 
@@ -140,4 +155,131 @@ def _iterative(name: str, doc: str) -> Callable:
 cg = _iterative("cg", "x of ``A @ x = b`` for a positive definite A by conjugate gradients, and 0 if that converged.")
 bicgstab = _iterative("bicgstab", "x of ``A @ x = b`` by stabilised biconjugate gradients, and 0 if that converged.")
 
-__dir__ = listing(__name__)
+bicg = _iterative("bicg", "x of ``A @ x = b`` by biconjugate gradients, and 0 if that converged.")
+cgs = _iterative("cgs", "x of ``A @ x = b`` by conjugate gradients squared, and 0 if that converged.")
+gmres = _iterative("gmres", "x of ``A @ x = b`` by minimal residuals, and 0 if that converged.")
+lgmres = _iterative("lgmres", "x of ``A @ x = b`` by minimal residuals, augmented, and 0 if that converged.")
+minres = _iterative("minres", "x of ``A @ x = b`` for a symmetric A by minimal residuals, and 0 if that converged.")
+qmr = _iterative("qmr", "x of ``A @ x = b`` by quasi-minimal residuals, and 0 if that converged.")
+tfqmr = _iterative(
+    "tfqmr", "x of ``A @ x = b`` by quasi-minimal residuals without a transpose, and 0 if that converged."
+)
+
+
+def _densely(A: Any) -> Any:
+    if isinstance(A, Tensor):
+        return A.to_dense() if A.layout.__repr__() != "dualtape.strided" else A
+    return _tensor(A.toarray() if hasattr(A, "toarray") else np.asarray(A))
+
+
+@like(_linalg)
+def inv(A: Any) -> Any:
+    """The inverse, as a dense tensor.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.sparse.linalg.inv((dt.eye(2) * 2).to_sparse())
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    return op("linalg.inv")(floating(_densely(A)))
+
+
+@like(_linalg)
+def expm(A: Any) -> Any:
+    """The matrix exponential, as a dense tensor.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.sparse.linalg.expm(dt.zeros(1, 1).to_sparse())
+    tensor([[1.]])
+    """
+    return op("matrix_exp")(floating(_densely(A)))
+
+
+@like(_linalg)
+def expm_multiply(
+    A: Any, B: Any, start: Any = None, stop: Any = None, num: Any = None, endpoint: Any = None, traceA: Any = None
+) -> Any:
+    """The product of the matrix exponential and ``B``.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.sparse.linalg.expm_multiply(dt.zeros(1, 1).to_sparse(), dt.ones(1))
+    tensor([1.])
+    """
+    if any(v is not None for v in (start, stop, num, endpoint)):
+        raise TypeError("expm_multiply on tensors takes no start, stop, num or endpoint")
+    return op("matrix_exp")(floating(_densely(A))) @ floating(B)
+
+
+@like(_linalg)
+def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
+    """A norm of a sparse matrix.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.sparse.linalg.norm(dt.eye(4).to_sparse())
+    tensor(2.)
+    """
+    return np.linalg.norm(floating(_densely(x)), "fro" if ord is None and axis is None else ord, axis)
+
+
+@like(_linalg)
+def spsolve_triangular(
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """The x of ``A @ x = b`` of a triangular matrix.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.sparse.linalg.spsolve_triangular((dt.eye(2) * 2).to_sparse(), dt.ones(2))
+    tensor([0.5000, 0.5000])
+    """
+    if unit_diagonal:
+        raise TypeError("spsolve_triangular on tensors takes no unit_diagonal")
+    return _solve(A, b, lambda matrix, right: (_linalg.spsolve(_sparse.csc_matrix(matrix), right), ""))
+
+
+def _least_squares(name: str) -> Callable:
+    @like(_linalg, name)
+    def solve(A: Any, b: Any, damp: float = 0.0, *args: Any, **kwargs: Any) -> tuple:
+        matrix, right = floating(_densely(A)), floating(b)
+        gram = _transposed(matrix) @ matrix + damp**2 * np.eye(matrix.shape[1], dtype=matrix._array.dtype)
+        x = (
+            op("linalg.solve")(gram, _transposed(matrix) @ right)
+            if damp
+            else op("linalg.lstsq")(matrix, right.unsqueeze(-1))[0].squeeze(-1)
+        )
+        theirs = getattr(_linalg, name)(plain(matrix), plain(right), damp, *args, **kwargs)
+        return (x, *theirs[1:])
+
+    solve.__name__ = solve.__qualname__ = name
+    solve.__doc__ = f"""The x with the least ``|A @ x - b|``, by a dense solve, and SciPy's report of its iteration.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.sparse.linalg.{name}(dt.eye(2, dtype=dt.float64) * 2, dt.ones(2, dtype=dt.float64))[0]
+    tensor([0.5000, 0.5000], dtype=dualtape.float64)
+    """
+    return solve
+
+
+def _transposed(x: Any) -> Any:
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+lsqr, lsmr = _least_squares("lsqr"), _least_squares("lsmr")
+
+__dir__ = names_of(_linalg, __name__)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..._tensor.tensor import Tensor
+from ..._tensor.tensor import Tensor, wrap
 from ...arrays.lazy import scipy_stats
+from ...autograd.function import Function
+from ...modes import is_grad_enabled
 from ...ops.numpy_entries.registry import alike
+from ...overrides.active_overrides import among_arrays
+from .._arguments import plain
 from .._like import has_tensor
 
 Formula = Callable[..., Any]
@@ -62,7 +67,7 @@ def answering(function: str) -> Callable:
     def decorate(method: Callable) -> Callable:
         def either(self: Distribution, *args: Any, **kwargs: Any) -> Any:
             if has_tensor(args) or has_tensor(kwargs):
-                return method(self, *args, **kwargs)
+                return among_arrays(functools.partial(method, self), args, kwargs)
             return getattr(self.scipy, function)(*args, **kwargs)
 
         either.__name__ = function
@@ -148,11 +153,9 @@ class Univariate(Distribution):
         return np.exp(self.logpdf(x, *args, **kwargs))
 
     def _cumulated(self, formula: Formula | None, what: str, below: float, above: float, call: tuple) -> Any:
-        if formula is None:
-            raise NotImplementedError(f"{self.name}.{what} has no closed form here: use scipy.stats on arrays")
         x, args, kwargs = call
         z, shapes, _, inside = self._standard(x, args, kwargs)
-        found = formula(z, *shapes)
+        found = self._by_scipy(what, z, shapes) if formula is None else formula(z, *shapes)
         return found if inside is None else np.where(inside, found, np.where(self._side(x, args, kwargs), above, below))
 
     @answering("cdf")
@@ -183,16 +186,47 @@ class Univariate(Distribution):
     @answering("ppf")
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The inverse of :meth:`cdf`."""
-        if self._ppf is None:
-            raise NotImplementedError(f"{self.name}.ppf has no closed form here: use scipy.stats on arrays")
         shapes, loc, scale = self._bound(args, kwargs)
         q, loc, scale, *shapes = alike(q, loc, scale, *shapes)
-        return self._ppf(q, *shapes) * scale + loc
+        z = self._by_scipy("ppf", q, shapes) if self._ppf is None else self._ppf(q, *shapes)
+        return z * scale + loc
+
+    def _by_scipy(self, what: str, x: Any, shapes: list) -> Any:
+        """Return a function of the standard form without a formula: SciPy's value, with the density as its slope."""
+        if is_grad_enabled() and any(s.requires_grad for s in shapes):
+            raise NotImplementedError(
+                f"{self.name}.{what} has no derivative by {', '.join(self.shapes)}: there is no closed form"
+            )
+        x, *shapes = np.broadcast_arrays(x, *(s.detach() for s in shapes))
+        return _OfDensity.apply(self, what, x, *shapes)
 
     @answering("isf")
     def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """The inverse of :meth:`sf`."""
         return self.ppf(1 - alike(q, *args, *kwargs.values())[0], *args, **kwargs)
+
+
+class _OfDensity(Function):
+    """A distribution function, or its inverse, that SciPy computes; its derivative is the density, or one over it."""
+
+    @staticmethod
+    def forward(ctx: Any, distribution: Univariate, what: str, x: Tensor, *shapes: Tensor) -> Tensor:
+        found = getattr(distribution.scipy, what)(plain(x), *map(plain, shapes))
+        out = wrap(np.asarray(found, x._array.dtype))
+        ctx.save_for_backward(x, out, *shapes)
+        ctx.how = (distribution, what)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> tuple:
+        x, out, *shapes = ctx.saved_tensors
+        distribution, what = ctx.how
+        at = out if what == "ppf" else x
+        density = np.exp(distribution._log_density(at, *shapes))
+        slope = {"cdf": density, "sf": -density}.get(what)
+        if slope is None:
+            slope = 1 / density
+        return None, None, gradient * slope, *(None for _ in shapes)
 
 
 class Discrete(Univariate):
@@ -224,7 +258,7 @@ class Discrete(Univariate):
 
     def _cumulated(self, formula: Formula | None, what: str, below: float, above: float, call: tuple) -> Any:
         if formula is None:
-            raise NotImplementedError(f"{self.name}.{what} has no closed form here: use scipy.stats on arrays")
+            raise NotImplementedError(f"{self.name}.{what} has no closed form, and no derivative here")
         k, args, kwargs = call
         whole, *shapes = alike(np.floor(self._whole(k, args, kwargs)[0]), *self._bound(args, kwargs)[0])
         inside = self._inside(whole, *shapes)  # type: ignore[misc]

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import func as _func
-from .._listing import listing
-from .._tensor.tensor import Tensor, wrap
-from ..arrays.lazy import scipy_integrate as _integrate
-from ..autograd.function import Function
-from ..ops.numpy_entries.registry import floating, op
-from ..ops.numpy_entries.registry import tensor as _tensor
-from ._arguments import Arguments, on_arrays, plain
-from ._like import counting, like, scipys
+from ..._tensor.tensor import Tensor, wrap
+from ...arrays.lazy import scipy_integrate as _integrate
+from ...autograd.function import Function
+from ...modes import is_grad_enabled, no_grad
+from .._arguments import Arguments, plain
+from .._like import calling, counting
+from .._outside import Called, Held, pull
+from .._tensors import floating, op
+from .._tensors import tensor as _tensor
 
 __all__ = [
     "odeint",
@@ -27,65 +27,91 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    return scipys(_integrate, name, __name__)
-
-
 class _Path(Function):
-    """The states at the times ``t``, one row each.
+    """The states at the times ``t``, one row each, which ``solver`` has found.
 
-    ``slope(y, t, *parameters)`` is the differential equation; ``solver(slope, y0, t)`` solves it on arrays.
+    ``slope(y, t, *parameters)`` is the differential equation; ``solver(slope, y0, t)`` solves it on arrays. The inputs
+    are ``count`` parameters, and then tensors that the equation uses without having them as arguments.
     """
 
     @staticmethod
-    def forward(ctx: Any, slope: Callable, solver: Callable, y0: Tensor, t: Tensor, *parameters: Tensor) -> Tensor:
-        arrays = [plain(p) for p in parameters]
-        path = solver(on_arrays(lambda y, now: slope(y, now, *arrays), "integrate"), plain(y0), plain(t))
+    def forward(
+        ctx: Any, path: Any, slope: Callable, solver: Callable, count: int, outside: Held, *inputs: Tensor
+    ) -> Tensor:
+        _, t, *others = inputs
         states = wrap(np.array(path))
-        ctx.save_for_backward(states, t, *parameters)
-        ctx.slope, ctx.solver = slope, solver
+        ctx.save_for_backward(states, t, *others[:count])
+        ctx.slope, ctx.solver, ctx.outside = slope, solver, outside
         return states
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> tuple:
         states, t, *parameters = ctx.saved_tensors
+        outside = ctx.outside.unchanged()
         slope, size = ctx.slope, states.shape[1]
-        sizes = [size, size, *(p.numel() for p in parameters)]
-        ends = np.cumsum(sizes).tolist()
+        known = [*parameters, *outside]
+        ends = np.cumsum([size, size, *(p.numel() for p in known)]).tolist()
+        count = len(parameters)
 
         def adjoint(s: Any, now: Any, *values: Any) -> Any:
             """Return the derivatives of state, gradient of the state and gradients of the parameters, backward in
             time.
             """
             y, a = s[:size], s[size : 2 * size]
-            value, pull = _func.vjp(lambda y, *p: _tensor(slope(y, now, *p)), y, *values)
-            return np.concatenate([value, *(np.reshape(g, (-1,)) for g in pull(-a))])
+            # The time is an input, too: it may have the history of a parameter.
+            inputs = [y, _tensor(now).to(s.dtype), *values]
+            value, (of_state, _, *found), more = pull(slope, inputs, outside, -a)
+            parts: list[Any] = [value, of_state, *found, *more]
+            return np.concatenate([part.reshape(-1).to(s.dtype) for part in parts])
 
         a = gradient[-1] * 0
-        sums = [np.zeros_like(p).reshape(-1) for p in parameters]
+        sums: list[Any] = [np.zeros(p.numel(), states._array.dtype) for p in known]
         times: list = [None] * len(t)
         for k in range(len(t) - 1, 0, -1):
             a = a + gradient[k]
             times[k] = (gradient[k] * _tensor(slope(states[k], t[k], *parameters))).sum()
-            start = np.concatenate([states[k], a, *sums])
+            start: Any = np.concatenate([states[k], a, *map(_tensor, sums)])
             pair = op("stack")([t[k], t[k - 1]])
-            back = _Path.apply(adjoint, ctx.solver, start, pair, *parameters)[-1]
+            back = _solved(adjoint, ctx.solver, start, pair, parameters, outside)[-1]
             _, a, *sums = (back[i:j] for i, j in zip([0, *ends[:-1]], ends, strict=True))
         times[0] = -(a * _tensor(slope(states[0], t[0], *parameters))).sum()
-        found = [s.reshape(tuple(p.shape)) for s, p in zip(sums, parameters, strict=True)]
-        return (None, None, a + gradient[0], op("stack")(times), *found)
+        found = [s.reshape(tuple(p.shape)) for s, p in zip(sums, known, strict=True)]
+        if not is_grad_enabled():
+            times = [x.detach() for x in times]
+        return (None, None, None, None, None, a + gradient[0], op("stack")(times), *found[:count], *found[count:])
 
 
-def _path(slope: Callable, solver: Callable, y0: Any, t: Any, arguments: Arguments) -> Tensor:
+def _solved(
+    slope: Callable, solver: Callable, y0: Tensor, t: Tensor, parameters: list, outside: list, path: Any = None
+) -> Tensor:
+    """Return the states at the times ``t``, solved for here or given as ``path``."""
+    if path is None:
+        arrays = [p.detach() for p in parameters]
+        with no_grad():
+            path = solver(lambda y, now: plain(_tensor(slope(_tensor(y), now, *arrays))), plain(y0), plain(t))
+    return _Path.apply(path, slope, solver, len(parameters), Held(outside), y0, t, *parameters, *outside)
+
+
+def _path(function: Callable, solver: Callable, y0: Any, t: Any, arguments: Arguments) -> Tensor:
+    """Return the states for ``function(y, t, *args)``."""
+    called = Called(function, y0)
     y0, t = floating(y0), floating(t)
     if y0.ndim != 1 or y0.is_complex() or t.ndim != 1:
         raise ValueError("on tensors the initial state is a vector of real numbers, and the times are a vector")
-    with_arguments = lambda y, now, *p: slope(y, now, *arguments.filled(p))  # noqa: E731
-    return _Path.apply(with_arguments, solver, y0, t, *arguments.tensors)
+    constants = [x.detach() for x in arguments.tensors]
+
+    def slope(y: Any, now: Any, *values: Any) -> Any:
+        return _tensor(called(y, now, *arguments.filled(values)))
+
+    def on_arrays(y: Any, now: Any) -> Any:
+        return np.asarray(called.on_arrays(y, now, *arguments.filled(constants)))
+
+    path = solver(on_arrays, plain(y0), plain(t))
+    return _solved(slope, solver, y0, t, arguments.tensors, called.tensors(), path)
 
 
 @counting
-@like(_integrate)
+@calling(_integrate)
 def odeint(
     func: Callable,
     y0: Any,
@@ -145,7 +171,7 @@ def odeint(
 
 
 @counting
-@like(_integrate)
+@calling(_integrate)
 def solve_ivp(
     fun: Callable,
     t_span: Any,
@@ -174,8 +200,9 @@ def solve_ivp(
     arguments = Arguments(() if args is None else tuple(args))
     span = [float(plain(end)) for end in t_span]
     given = None if t_eval is None else np.asarray(plain(t_eval))
-    values = on_arrays(fun, "solve_ivp")
-    found = _integrate.solve_ivp(values, span, plain(floating(y0)), method, given, args=arguments.plain(), **options)
+    called, constants = Called(fun, y0, 1), arguments.filled([x.detach() for x in arguments.tensors])
+    values = lambda now, y: called.on_arrays(now, y, *constants)  # noqa: E731
+    found = _integrate.solve_ivp(values, span, plain(floating(y0)), method, given, **options)
     if found.status < 0:
         raise RuntimeError(f"solve_ivp did not reach the end: {found.message}")
 
@@ -203,6 +230,3 @@ def _times(points: Any, span: Any, with_ends: bool) -> Any:
         first, last = (_tensor(end).reshape(1).to(times.dtype) for end in span)
         times = np.concatenate([first, times[1:-1], last])
     return times
-
-
-__dir__ = listing(__name__)

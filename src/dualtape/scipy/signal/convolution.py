@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from .._listing import listing
-from ..arrays.lazy import scipy_signal as _signal
-from ..ops.numpy_entries.registry import alike, op
-from ._like import like, scipys
+from ...arrays.lazy import scipy_signal as _signal
+from .._like import like
+from .._tensors import alike, axes_of, op
 
 __all__ = [
     "convolve",
     "convolve2d",
     "correlate",
+    "correlate2d",
     "fftconvolve",
+    "oaconvolve",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    return scipys(_signal, name, __name__)
 
 
 def _window(mode: str, m: tuple, n: tuple) -> list[tuple[int, int]]:
@@ -77,9 +74,31 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
     return np.tensordot(windows, np.flip(w), axes=(tuple(d % windows.ndim for d in last), tuple(range(w.ndim))))
 
 
+def _along(in1: Any, in2: Any, mode: str, axes: Any) -> Any:
+    """Return the convolution along some axes by Fourier transforms; the others are broadcast."""
+    x, w = alike(in1, in2)
+    if x.ndim != w.ndim:
+        raise ValueError("in1 and in2 should have the same dimensionality")
+    axes = axes_of(axes, x.ndim)
+    m, n = tuple(x.shape[d] for d in axes), tuple(w.shape[d] for d in axes)
+    if mode == "valid" and not all(a >= b for a, b in zip(m, n, strict=True)):
+        if not all(a <= b for a, b in zip(m, n, strict=True)):
+            raise ValueError("For 'valid' mode, one must be at least as large as the other in every dimension")
+        x, w, m, n = w, x, n, m
+    where = _window(mode, m, n)
+    shape = [a + b - 1 for a, b in zip(m, n, strict=True)]
+    kind = "" if x.is_complex() or w.is_complex() else "r"
+    forward, back = op(f"fft.{kind}fftn"), op(f"fft.i{kind}fftn")
+    full = back(forward(x, shape, axes) * forward(w, shape, axes), shape, axes)
+    index = [slice(None)] * x.ndim
+    for axis, (start, size) in zip(axes, where, strict=True):
+        index[axis] = slice(start, start + size)
+    return full[tuple(index)]
+
+
 @like(_signal)
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """:func:`convolve` by Fourier transforms.
+    """:func:`convolve` by Fourier transforms, along some axes.
 
     Examples
     --------
@@ -87,9 +106,20 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     >>> dt.scipy.signal.fftconvolve(dt.tensor([1.0, 2.0]), dt.tensor([1.0, 10.0])).round(decimals=4)
     tensor([ 1., 12., 20.])
     """
-    if axes is not None:
-        raise TypeError("fftconvolve on tensors: along all axes only")
-    return convolve(in1, in2, mode, "fft")
+    return _along(in1, in2, mode, axes)
+
+
+@like(_signal)
+def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """:func:`convolve` by Fourier transforms, along some axes.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.signal.oaconvolve(dt.tensor([1.0, 2.0]), dt.tensor([1.0, 10.0])).round(decimals=4)
+    tensor([ 1., 12., 20.])
+    """
+    return _along(in1, in2, mode, axes)
 
 
 @like(_signal)
@@ -118,9 +148,42 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     >>> dt.scipy.signal.convolve2d(dt.ones(2, 2), dt.ones(2, 2), mode="valid")
     tensor([[4.]])
     """
-    if boundary != "fill" or fillvalue != 0:
-        raise TypeError("convolve2d on tensors: zeros outside only (boundary='fill', fillvalue=0)")
-    return convolve(in1, in2, mode)
+    x, w = alike(in1, in2)
+    return _bordered(x, w, mode, boundary, fillvalue)
 
 
-__dir__ = listing(__name__)
+@like(_signal)
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0) -> Any:
+    """:func:`correlate` of matrices.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.scipy.signal.correlate2d(dt.ones(2, 2), dt.ones(2, 2), mode="valid")
+    tensor([[4.]])
+    """
+    x, w = alike(in1, in2)
+    if mode == "valid" and _pair(x, w, mode)[2]:
+        return np.flip(np.conj(correlate2d.__wrapped__(w, x, mode, boundary, fillvalue)))
+    return _bordered(x, np.conj(np.flip(w)), mode, boundary, fillvalue)
+
+
+def _bordered(x: Any, w: Any, mode: str, boundary: str, fillvalue: float) -> Any:
+    """Return the convolution of matrices with values beyond the border of the first."""
+    if x.ndim != 2 or w.ndim != 2:
+        raise ValueError("convolve2d inputs must both be 2-D arrays")
+    if boundary not in ("fill", "pad", "wrap", "circular", "symm", "symmetric"):
+        raise ValueError("Acceptable boundary flags are 'fill', 'circular' (or 'wrap'), and 'symmetric' (or 'symm').")
+    if mode == "valid" or (boundary in ("fill", "pad") and fillvalue == 0):
+        return convolve.__wrapped__(x, w, mode)
+    where = _window(mode, tuple(x.shape), tuple(w.shape))
+    pads = [(n - 1, n - 1) for n in w.shape]
+    if boundary in ("fill", "pad"):
+        x = np.pad(x, pads, constant_values=fillvalue)
+    else:
+        how: Any = "wrap" if boundary in ("wrap", "circular") else "symmetric"
+        for axis, (before, after) in enumerate(pads):
+            index = np.pad(np.arange(x.shape[axis]), (before, after), how)
+            x = np.take(x, index, axis=axis)
+    full = convolve.__wrapped__(x, w, "valid")
+    return full[tuple(slice(start, start + size) for start, size in where)]
