@@ -20,7 +20,9 @@ MODULES = sorted(
 
 
 def test_public_namespaces_list_their_names() -> None:
-    for name in "nn nn.functional optim func linalg distributions utils.data compiler scipy.sparse hips library".split():
+    for (
+        name
+    ) in "nn nn.functional optim func linalg distributions utils.data compiler scipy.sparse hips library".split():
         assert f"dualtape.{name}" in MODULES
     assert len(MODULES) > 50
 
