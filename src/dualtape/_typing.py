@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Protocol
 
-    from ._tensor.device import device
+    from ._tensor.device import device, layout, memory_format
     from ._tensor.dtypes import dtype
     from ._tensor.tensor import Tensor
     from .autograd.graph import GradientEdge
@@ -40,8 +40,14 @@ if TYPE_CHECKING:
     StartGradients: TypeAlias = Tensor | Sequence[Tensor | None] | None
     # What a backward starts from, or ends at.
     Ends: TypeAlias = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+    # The inputs whose gradients are asked for; in a dict the gradients come back under its keys.
+    Targets: TypeAlias = Ends | Mapping[Any, Tensor | GradientEdge]
     # A dimension for each leaf of a tree: a number or None holds for all leaves below it.
     Dims: TypeAlias = int | None | Sequence["Dims"] | Mapping[Any, "Dims"]
+    # How the elements of a tensor are stored: densely, or in one of the sparse forms.
+    Layout: TypeAlias = layout
+    # In which order the elements of a dense tensor lie in memory.
+    MemoryFormat: TypeAlias = memory_format
     # A number as Python or NumPy has it.
     Number: TypeAlias = bool | int | float | complex | np.generic
 
@@ -100,6 +106,18 @@ if TYPE_CHECKING:
         def any(self) -> Any: ...
         @property
         def all(self) -> Any: ...
+
+    class SparsePattern(Protocol):
+        """Where a matrix has entries: a sparse array of SciPy's, which brings no types."""
+
+        indptr: Any
+        indices: Any
+        shape: Any
+
+        @property
+        def T(self) -> Any: ...
+        def tocsr(self) -> Any: ...
+        def tocsc(self) -> Any: ...
 
     # A gradient inside of the engine: an array, or a tensor where the backward is recorded.
     Gradient: TypeAlias = Array | Tensor

@@ -26,7 +26,7 @@ from .unbroadcast import AnyDtype
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .._typing import Ends, StartGradients, Tree
+    from .._typing import Ends, StartGradients, Targets, Tree
 
 
 def backward(
@@ -35,7 +35,7 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: StartGradients = None,
-    inputs: Ends | Mapping[Any, Tensor | GradientEdge] | None = None,
+    inputs: Targets | None = None,
 ) -> None:
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves they were computed from.
 
@@ -183,7 +183,7 @@ def grad(
     return _keyed(inputs, found)
 
 
-def _keyed(inputs: Ends | Mapping[Any, Tensor | GradientEdge], found: tuple) -> Any:
+def _keyed(inputs: Targets, found: tuple) -> Any:
     """Return the gradients as a dict with the keys of ``inputs`` if that is a dict, else as they are."""
     return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
 
@@ -292,7 +292,7 @@ def _one_by_one(
     return tuple(None if each[0] is None else FUNCTIONS["stack"](list(each)) for each in zip(*found, strict=True))
 
 
-def _listed(value: Ends | Mapping[Any, Tensor | GradientEdge]) -> list:
+def _listed(value: Targets) -> list:
     if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)):
         return [value]
     listed = [value] if overrides(value) else list(value)

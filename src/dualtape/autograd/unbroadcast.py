@@ -16,7 +16,6 @@ from ..arrays.kernels.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient
 
 if TYPE_CHECKING:
-
     from .node import Node
 
 
