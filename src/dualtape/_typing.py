@@ -20,18 +20,13 @@ if TYPE_CHECKING:
     from .autograd.graph import GradientEdge
     from .autograd.node import AccumulateGrad, Node
     from .autograd.saved import SavedKey, SavedVariable
-    from .autograd.unbroadcast import AnyDtype
 
     # The extents of an array, from the outermost dimension to the innermost.
     Shape: TypeAlias = tuple[int, ...]
     # Where a gradient goes: a node and the number of its output; to a leaf's accumulator the leaf follows.
     Edge: TypeAlias = tuple[Node, int] | tuple[AccumulateGrad, int, Tensor]
-    # What one output of a node, and a gradient of it, has: shape and dtype.
-    OutputMeta: TypeAlias = tuple[Shape, np.dtype[Any] | AnyDtype]
     # What a node holds for one saved tensor: see autograd/saved.py.
     SavedEntry: TypeAlias = Tensor | tuple[Any, ...] | SavedVariable | SavedKey | None
-    # One view op between a base and a view: the step before, the op, its further arguments, the number of the output.
-    ViewStep: TypeAlias = tuple[Any, ...]
     # The nodes that get a gradient, each with whether it also runs; None if all do.
     Wanted: TypeAlias = Mapping[Node, bool | None] | None
     # One tensor, or several.
@@ -113,6 +108,7 @@ if TYPE_CHECKING:
         indptr: Any
         indices: Any
         shape: Any
+        nnz: Any
 
         @property
         def T(self) -> Any: ...
