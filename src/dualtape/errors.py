@@ -13,7 +13,10 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._typing import Edge
 
 __all__ = ["ArgumentError", "DeclarationError", "FinalError", "IndexOutOfBounds"]
 
@@ -36,12 +39,12 @@ class IndexOutOfBounds(IndexError, RuntimeError):
     """An index tensor points outside of a dimension: PyTorch raises one or the other, depending on the operation."""
 
 
-def _shape(value: Any) -> str:
+def _shape(value: object) -> str:
     shape = getattr(value, "shape", None)
     return f"{list(shape)}" if shape is not None else repr(value)
 
 
-def promotion(a: Any, b: Any) -> RuntimeError:
+def promotion(a: object, b: object) -> RuntimeError:
     return RuntimeError(
         f"promotion of {a} and {b} is not supported: unsigned types other than uint8 mix with no signed type;"
         " convert one side with .to(...)"
@@ -58,7 +61,7 @@ class MixedPlacements(RuntimeError):
         )
 
 
-def number_overflow(value: Any, dtype: Any) -> RuntimeError:
+def number_overflow(value: object, dtype: object) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {dtype!r} without overflow: {value!r}")
 
 
@@ -82,7 +85,7 @@ def _unequal(shapes: list) -> Any:
     return None
 
 
-def not_a_tensor(op: str, param: str, value: Any) -> TypeError:
+def not_a_tensor(op: str, param: str, value: object) -> TypeError:
     name = {"x": "input", "y": "other"}.get(param, param)
     return TypeError(
         f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}: it must be a Tensor or an array; wrap"
@@ -97,7 +100,7 @@ def no_history_for_out(name: str | None = None) -> RuntimeError:
     )
 
 
-def not_a_list(op: str, param: str, value: Any) -> TypeError:
+def not_a_list(op: str, param: str, value: object) -> TypeError:
     return TypeError(
         f"{op}(): argument '{param}' must be tuple of Tensors, not {type(value).__name__}: give a list or tuple of"
         " them, as x.unbind() makes one of the rows of x"
@@ -194,7 +197,7 @@ def explained_call(name: str, error: Exception, function: Callable, args: tuple,
     return explained(name, error, list(bound), list(bound.values()))
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"{type(value).__name__} {list(value.shape)}"
     text = repr(value)
@@ -209,7 +212,7 @@ def moved_leaf() -> RuntimeError:
     )
 
 
-def dtype_write(op: str, source: Any, target: Any) -> RuntimeError:
+def dtype_write(op: str, source: object, target: object) -> RuntimeError:
     return RuntimeError(
         f"{op}: result type {source} can't be cast to the desired output type {target}: an in-place operation keeps its"
         f" tensor's dtype; convert the tensor first, or use the out-of-place form"
@@ -323,7 +326,7 @@ def detached(node: str, name: str) -> RuntimeError:
 
 
 def overwritten(
-    node: str, name: str, shape: tuple, dtype: Any, edge: Any, saved: int, now: int, where: str | None
+    node: str, name: str, shape: tuple, dtype: object, edge: Edge | None, saved: int, now: int, where: str | None
 ) -> RuntimeError:
     at = f" The last write was at {where}." if where else ""
     made = "" if edge is None else f" which is output {edge[1]} of {edge[0]._title()},"
@@ -469,7 +472,7 @@ def warn_of_lost_history(kind: type) -> None:
     )
 
 
-def warn_of_lost_imaginary(op: str, dtype: Any) -> None:
+def warn_of_lost_imaginary(op: str, dtype: object) -> None:
     warn(f"{op}: Casting complex values to real discards the imaginary part ({dtype}): use .real if that is meant")
 
 

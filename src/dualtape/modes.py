@@ -132,7 +132,7 @@ class Mode:
     # The same mode without hooks on saved tensors, once it was asked for.
     unhooked: Mode | None
 
-    def replace(self, **changes: Any) -> Mode:
+    def replace(self, **changes: object) -> Mode:
         """Return a copy with some settings changed."""
         new = object.__new__(Mode)
         new.grad, new.inference, new.anomaly, new.saved_hooks, new.levels = (
@@ -234,7 +234,7 @@ def keep_anomaly(now: Any, outside: Mode) -> None:
         _set(outside.replace(anomaly=now.anomaly))
 
 
-def was_changed(now: Any, outside: Mode) -> bool:
+def was_changed(now: object, outside: Mode) -> bool:
     """Return whether ``now``, which ``outside`` has replaced, is another mode: an interrupt may come before any
     is set.
     """
@@ -246,7 +246,7 @@ def alike(a: Mode, b: Mode) -> bool:
     return a is b or all([getattr(a, name) is getattr(b, name) for name in _SETTINGS])
 
 
-def without_last(stack: tuple, entry: Any) -> tuple:
+def without_last(stack: tuple, entry: object) -> tuple:
     """Return ``stack`` without the last occurrence of ``entry``, if there is one."""
     for place in reversed(range(len(stack))):
         if stack[place] is entry:
@@ -302,7 +302,7 @@ class ModeContext:
             raise
         return None
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self._entered:
             self._leave_again()
             return
@@ -523,7 +523,7 @@ class inference_mode(ModeContext):
     enabled: bool
     fields = ("inference", "grad", "forward", "asked")
 
-    def __new__(cls, mode: Any = True) -> Any:
+    def __new__(cls, mode: object = True) -> Any:
         self = object.__new__(cls)
         if callable(mode) and not isinstance(mode, bool):
             self.enabled = True
@@ -531,7 +531,7 @@ class inference_mode(ModeContext):
         self.enabled = bool(mode)
         return self
 
-    def __init__(self, mode: Any = True) -> None:
+    def __init__(self, mode: object = True) -> None:
         pass
 
     def change(self, mode: Mode) -> Mode:

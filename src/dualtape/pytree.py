@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._listing import listing
 from ._typing import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "TreeSpec",
@@ -69,7 +72,7 @@ class TreeSpec:
 
     __slots__ = ("kind", "context", "children", "num_leaves")
 
-    def __init__(self, kind: Any, context: Any, children: list[TreeSpec]) -> None:
+    def __init__(self, kind: type | None, context: Any, children: list[TreeSpec]) -> None:
         self.kind = kind  # None for a leaf
         self.context = context
         self.children = children
@@ -97,7 +100,7 @@ class TreeSpec:
         return f"TreeSpec({name}, {self.context!r}, [{', '.join(map(repr, self.children))}])"
 
 
-def _same_context(a: Any, b: Any) -> bool:
+def _same_context(a: object, b: object) -> bool:
     """Return whether two nodes have the same context: 1, 1.0 and True are equal as keys of a dictionary, but differ
     here; tensors are compared by identity.
     """
@@ -113,7 +116,7 @@ def _same_context(a: Any, b: Any) -> bool:
     )
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: object, b: object) -> bool:
     return not hasattr(a, "_array") and bool(a == b)
 
 
@@ -126,7 +129,7 @@ def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[Iterable, Any]],
     unflatten_fn: Callable[[Iterable, Any], Any],
-    **ignored: Any,
+    **ignored: object,
 ) -> None:
     """Make instances of ``cls`` nodes: ``flatten_fn(x)`` returns children and context, ``unflatten_fn(children,
     context)`` an instance.
@@ -150,7 +153,7 @@ def registered_nodes() -> dict[Any, tuple[Callable[[Any], tuple[list, Any]], Cal
     """Return how each class of containers is taken apart, into children and a context, and put together."""
 
     def flattening(kind: _Kind) -> Callable[[Any], tuple[list, Any]]:
-        def flatten(tree: Any) -> tuple[list, Any]:
+        def flatten(tree: Tree) -> tuple[list, Any]:
             children, context = kind.flatten(tree)
             return list(children), context
 
@@ -263,7 +266,7 @@ def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> Any:
     return _unflatten(iter(leaves), treespec)
 
 
-def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
+def _unflatten(leaves: Iterator, spec: TreeSpec) -> Any:
     if spec.kind is None:
         return next(leaves)
     return _KINDS[spec.kind].unflatten([_unflatten(leaves, child) for child in spec.children], spec.context)
@@ -279,7 +282,7 @@ def tree_nodes(tree: Tree) -> Iterable[Any]:
             waiting.extend(_KINDS[kind].flatten(node)[0])
 
 
-def tree_holds_all(node: Any) -> bool:
+def tree_holds_all(node: Tree) -> bool:
     """Return whether the children and the context of a node are all that the object contains."""
     own = getattr(node, "__dict__", None)
     kind = _kind_of(node)
@@ -293,7 +296,7 @@ def tree_holds_all(node: Any) -> bool:
         for part in (*children, *tree_leaves(children), *(beside if isinstance(beside, (list, tuple)) else (beside,)))
     }
 
-    def is_held(value: Any) -> bool:
+    def is_held(value: object) -> bool:
         return id(value) in known or _kind_of(value) is not None and all(map(is_held, tree_leaves(value)))
 
     return all(map(is_held, own.values()))
@@ -373,7 +376,7 @@ def _spread(prefix: Tree, spec: TreeSpec, is_leaf: Callable[[Any], bool] | None,
             _spread(child, inner, is_leaf, found)
 
 
-def tree_map(func: Callable, tree: Tree, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(func: Callable, tree: Tree, *rests: Tree, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The same tree with ``func`` applied to each leaf, and to the values at its position in further trees.
 
     Examples
@@ -391,7 +394,9 @@ def tree_map(func: Callable, tree: Tree, *rests: Any, is_leaf: Callable[[Any], b
     return tree_unflatten(map(func, *columns), spec)
 
 
-def tree_map_only(kinds: Any, func: Callable, tree: Tree, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_only(
+    kinds: type | tuple[type, ...], func: Callable, tree: Tree, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """The same tree with ``func`` applied to the leaves that are instances of ``kinds`` (a type, or several).
 
     Examples

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import warn
 from .creation import as_class
 from .tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from .._typing import Array
 
 
 def shallow(tensor: Tensor) -> Tensor:
@@ -52,7 +55,7 @@ def copied_leaf(tensor: Any, memo: dict, make: Callable[[], Any]) -> Any:
     return new
 
 
-def owner_of(array: Any) -> Any:
+def owner_of(array: Array) -> Any:
     """Return the array that owns the memory of ``array``: itself, if no other is known."""
     owner = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
@@ -85,7 +88,7 @@ def reduce(tensor: Tensor) -> tuple:
     return (_made, (type(tensor), tensor._array, tensor.requires_grad), tensor.__dict__ or None)
 
 
-def _made(cls: type, array: Any, requires_grad: bool) -> Tensor:
+def _made(cls: type, array: Array, requires_grad: bool) -> Tensor:
     tensor = wrap(array)
     tensor._requires_grad = requires_grad
     if cls is Tensor:

@@ -6,7 +6,7 @@ Values are NumPy's, dtypes are chosen as PyTorch chooses them. Tensors given by 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .device import CPU, channels_last, channels_last_3d, contiguous_format, dev
 from .exchange import array_of, check_may_leave, imported
 from .tensor import Tensor, new_tensor, wrap
 
+if TYPE_CHECKING:
+    from .._typing import Array, Layout, MemoryFormat
+
 __all__ = ["as_tensor", "asarray", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 
 
@@ -33,7 +36,7 @@ def _numpy_dtype(dtype: DTypeLike | None, default: np.dtype | None) -> np.dtype 
     return default if dtype is None else dtypes.to_numpy(dtype)
 
 
-def check_rank(name: str, rank: int, memory_format: Any) -> None:
+def check_rank(name: str, rank: int, memory_format: MemoryFormat) -> None:
     """Raise if tensors of ``rank`` dimensions have no such memory format."""
     wanted = {channels_last: 4, channels_last_3d: 5}.get(memory_format, rank)
     if rank != wanted:
@@ -43,7 +46,7 @@ def check_rank(name: str, rank: int, memory_format: Any) -> None:
         )
 
 
-def in_memory_format(array: Any, name: str, memory_format: Any, like: Any = None) -> Any:
+def in_memory_format(array: Array, name: str, memory_format: MemoryFormat | None, like: Any = None) -> Any:
     """A new array in a memory format; without one, in the order in memory of the array ``like``, if it is dense."""
     if memory_format is channels_last or memory_format is channels_last_3d:
         check_rank(name, array.ndim, memory_format)
@@ -57,7 +60,7 @@ def in_memory_format(array: Any, name: str, memory_format: Any, like: Any = None
     return ordered
 
 
-def plain_memory(layout: Any = None, memory_format: Any = None) -> None:
+def plain_memory(layout: Layout | None = None, memory_format: MemoryFormat | None = None) -> None:
     """Raise for a layout or memory format that new tensors cannot have here, rather than ignore it."""
     if layout is not None and layout is not strided:
         raise NotImplementedError(
@@ -69,7 +72,7 @@ def plain_memory(layout: Any = None, memory_format: Any = None) -> None:
         )
 
 
-def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = None) -> Tensor:
+def _finished(array: Array, where: DeviceLike | None, requires_grad: bool, out: Tensor | None = None) -> Tensor:
     if where is not None and where is not CPU:
         target = where if isinstance(where, device) else device(where)
         if target.type != "cpu":
@@ -85,7 +88,7 @@ def _finished(array: Any, where: Any, requires_grad: bool, out: Tensor | None = 
     return tensor
 
 
-def in_dtype_of(out: Any, dtype: DTypeLike | None) -> Any:
+def in_dtype_of(out: object, dtype: DTypeLike | None) -> Any:
     """Return the dtype of a result for ``out``: its own; raise if another one was asked for."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}: pass one, or leave it out")
@@ -96,7 +99,7 @@ def in_dtype_of(out: Any, dtype: DTypeLike | None) -> Any:
     return out.dtype
 
 
-def _written(out: Tensor, array: Any, requires_grad: bool) -> Tensor:
+def _written(out: Tensor, array: Array, requires_grad: bool) -> Tensor:
     """Return ``out`` with the values and shape of a new array."""
     if current().grad and out.requires_grad:
         raise errors.no_history_for_out()
@@ -116,7 +119,7 @@ _FLOATS, _INTS, _LISTS, _long = {float}, {int}, {list}, np.dtype(np.int64)
 _DEEPEST = 64  # dimensions that an array of NumPy's may have
 
 
-def _is_sequence(item: Any) -> bool:
+def _is_sequence(item: object) -> bool:
     return isinstance(item, (list, tuple)) or isinstance(item, Sequence) and not isinstance(item, (str, bytes))
 
 
@@ -185,7 +188,7 @@ def _plain(data: Any) -> Any:
     return data
 
 
-def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
+def _inferred(data: object, wanted: np.dtype | None = None) -> np.ndarray:
     """Return numbers, or nested sequences of them, as an array, of the dtype PyTorch would infer or the
     ``wanted`` one.
     """
@@ -219,7 +222,7 @@ def _inferred(data: Any, wanted: np.dtype | None = None) -> np.ndarray:
         restore_fp_errors(before)
 
 
-def _filled(plain: Any, dtype: np.dtype) -> np.ndarray:
+def _filled(plain: object, dtype: np.dtype) -> np.ndarray:
     try:
         return made(np.array, plain, dtype)
     except OverflowError:
@@ -300,13 +303,13 @@ def _as_traced(array: Any) -> Any:
     return array if tracing is None or type(array) is not np.ndarray else tracing.array(array)
 
 
-def _readable(data: Any) -> Any:
+def _readable(data: Array) -> Any:
     """Return an array of the package ml_dtypes as one of ours; any other unchanged."""
     foreign = data.dtype.name == "bfloat16" and data.dtype is not BFLOAT16
     return cast(data.astype(np.float32), BFLOAT16) if foreign else data
 
 
-def _native(array: Any) -> Any:
+def _native(array: Array) -> Any:
     """Return an array in native byte order, which everything below assumes."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
@@ -336,7 +339,7 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: DeviceLike | No
     return tensor(data, dtype=dtype, device=device)
 
 
-def _device_of(array: Any) -> Any:
+def _device_of(array: Array) -> Any:
     return of(array)
 
 
@@ -375,12 +378,12 @@ def asarray(
     return result.detach().requires_grad_(requires_grad)
 
 
-def _is_on(tensor: Tensor, where: Any) -> bool:
+def _is_on(tensor: Tensor, where: DeviceLike | None) -> bool:
     target = device(where)
     return tensor.device.type == target.type and target.index in (None, tensor.device.index)
 
 
-def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: object, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array, by the DLPack protocol.
 
     Parameters

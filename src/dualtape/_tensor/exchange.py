@@ -6,7 +6,7 @@ This module handles arrays; ``creation.py`` makes tensors of them.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +14,20 @@ from ..arrays.protocol import is_array, module_of
 from ..autograd.tangents import check_exportable
 from .device import cupy
 
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
 _CPU, _CUDA = 1, 2  # DLPack's numbers
 
 
-def check_may_leave(tensor: Any) -> None:
+def check_may_leave(tensor: Tensor) -> None:
     """Raise if other libraries may not share the memory of ``tensor``, since what they do with it is not recorded."""
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient: use tensor.detach()")
     check_exportable(tensor)
 
 
-def exported(tensor: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+def exported(tensor: Any, stream: object, max_version: Any, dl_device: tuple | None, copy: bool | None) -> Any:
     """Return a DLPack capsule over a tensor's memory, for ``Tensor.__dlpack__``."""
     check_may_leave(tensor)
     if stream is not None and (not isinstance(stream, int) or isinstance(stream, bool)):
@@ -41,7 +44,7 @@ def exported(tensor: Any, stream: Any, max_version: Any, dl_device: Any, copy: b
     return array.__dlpack__(**options)
 
 
-def _moved(tensor: Any, dl_device: Any, copy: bool | None) -> Any:
+def _moved(tensor: Tensor, dl_device: tuple[int, int], copy: bool | None) -> Any:
     kind, index = map(int, dl_device)
     if kind not in (_CPU, _CUDA):
         raise BufferError(f"Unsupported device_type: {kind}; tensors are on the CPU ({_CPU}) or a GPU ({_CUDA})")
@@ -53,14 +56,14 @@ def _moved(tensor: Any, dl_device: Any, copy: bool | None) -> Any:
 class _Capsule:
     """Wraps a bare capsule in the interface that NumPy expects."""
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: object) -> Any:
         return self.capsule
 
 
-def imported(source: Any) -> Any:
+def imported(source: object) -> Any:
     """Return an array over the memory of an object with DLPack, or of a capsule that was not consumed yet."""
     if type(source).__name__ == "PyCapsule":
         source = _Capsule(source)
@@ -84,7 +87,7 @@ def imported(source: Any) -> Any:
         raise
 
 
-def array_of(data: Any) -> Any:
+def array_of(data: object) -> Any:
     """Return the array of a table's column, or of another library's array; None if the object has none.
 
     Missing values have no number: they are refused, not made NaN.

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._typing import DTypeLike
 from .device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._typing import Layout, Number
+    from .tensor import Tensor
 
 _SPARSE_ONLY = {  # what it is for, an example
     "coalesce": ("coordinate ", "to_sparse().coalesce().values()", "tensor([1., 1.])"),
@@ -25,7 +31,7 @@ class Layouts:
 
     __slots__ = ()
 
-    def to_dense(self: Any, dtype: DTypeLike | None = None, *, masked_grad: Any = None) -> Any:
+    def to_dense(self: Any, dtype: DTypeLike | None = None, *, masked_grad: bool | None = None) -> Any:
         """The tensor itself, or in another dtype: it is dense already.
 
         Examples
@@ -36,7 +42,13 @@ class Layouts:
         """
         return self if dtype is None else self.to(dtype)
 
-    def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None) -> Any:
+    def to_sparse(
+        self: Any,
+        sparse_dim: int | None = None,
+        *,
+        layout: Layout | None = None,
+        blocksize: Sequence[int] | None = None,
+    ) -> Any:
         """The entries that are not zero, with their indices.
 
         Parameters
@@ -97,7 +109,7 @@ class Layouts:
         """
         return _compressed(self, sparse_csc, None, dense_dim)
 
-    def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    def to_sparse_bsr(self: Any, blocksize: Sequence[int], dense_dim: int | None = None) -> Any:
         """A matrix's blocks that are not zero, by rows.
 
         Examples
@@ -108,7 +120,7 @@ class Layouts:
         """
         return _compressed(self, sparse_bsr, blocksize, dense_dim)
 
-    def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    def to_sparse_bsc(self: Any, blocksize: Sequence[int], dense_dim: int | None = None) -> Any:
         """A matrix's blocks that are not zero, by columns.
 
         Examples
@@ -119,7 +131,7 @@ class Layouts:
         """
         return _compressed(self, sparse_bsc, blocksize, dense_dim)
 
-    def sparse_mask(self: Any, mask: Any) -> Any:
+    def sparse_mask(self: Any, mask: Tensor) -> Any:
         """The entries at the indices of a sparse tensor, in its layout.
 
         Examples
@@ -154,7 +166,7 @@ class Layouts:
         """
         return self.ndim
 
-    def smm(self: Any, mat2: Any) -> Any:
+    def smm(self: Any, mat2: Tensor) -> Any:
         """:func:`dualtape.smm` of a sparse matrix and ``mat2``.
 
         Examples
@@ -167,7 +179,7 @@ class Layouts:
 
         return functions.smm(self, mat2)
 
-    def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    def sspaddmm(self: Any, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Any:
         """:func:`dualtape.sspaddmm` of a sparse matrix, and a sparse and a dense one.
 
         Examples
@@ -183,7 +195,7 @@ class Layouts:
         return functions.sspaddmm(self, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def _compressed(tensor: Any, layout: Any, blocksize: Any, dense_dim: int | None) -> Any:
+def _compressed(tensor: Tensor, layout: Layout | None, blocksize: Sequence[int] | None, dense_dim: int | None) -> Any:
     if dense_dim not in (None, 0):
         raise NotImplementedError(f"compressed tensors are matrices of numbers here, got dense_dim={dense_dim}")
     return tensor.to_sparse(layout=layout, blocksize=blocksize)
@@ -202,7 +214,7 @@ _DOC = """``{name}`` of a sparse {wanted}tensor.
 def _refusal(name: str, wanted: str, example: str, shown: str) -> Callable:
     """Return the method of a dense tensor that only a sparse one has: it raises."""
 
-    def method(self: Any) -> Any:
+    def method(self: Tensor) -> Any:
         raise RuntimeError(f"{name} expected sparse {wanted}tensor layout but got {self.layout!r}")
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"

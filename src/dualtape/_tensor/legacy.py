@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from .shaped import _sizes
 from .size import Size
 from .tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def construct(cls: type, data: tuple, device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
+
+def construct(cls: type, data: tuple, device: DeviceLike | None = None, **kwargs: object) -> Tensor:
     """Return ``cls(2, 3)`` or ``cls(data)`` for the legacy class ``cls``."""
     if kwargs:
         raise TypeError(
@@ -57,11 +60,11 @@ class _ByDtype(type):
 
     _dtype: dtypes.dtype
 
-    def __call__(cls, *data: Any, device: DeviceLike | None = None) -> Tensor:
+    def __call__(cls, *data: object, device: DeviceLike | None = None) -> Tensor:
         _check_device(device)
         return _made(data, cls._dtype.numpy)
 
-    def __instancecheck__(cls, tensor: Any) -> bool:
+    def __instancecheck__(cls, tensor: object) -> bool:
         return isinstance(tensor, Tensor) and tensor.dtype == cls._dtype
 
 
@@ -114,7 +117,7 @@ _DOC_ELSEWHERE = """Tensors of {0!r} of dualtape.{1}: an old way to make and to 
     """
 
 
-def types_of(space: str, make: Any, holds: Any) -> dict[str, type]:
+def types_of(space: str, make: Callable, holds: Callable) -> dict[str, type]:
     """Return the legacy types of a namespace: ``make(dtype, *data)`` creates its tensors, ``holds(tensor)`` recognises
     them.
     """

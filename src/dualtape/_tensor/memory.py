@@ -18,7 +18,9 @@ _tuple = tuple.__new__
 _known = dtypes._BY_NUMPY.get
 
 if TYPE_CHECKING:
+    from .._typing import Array, MemoryFormat
     from .methods import Methods  # written by python -m tools.stubs
+    from .tensor import Tensor
 else:
     Methods = object
 
@@ -175,7 +177,7 @@ class Memory(Methods):
 
     const_data_ptr = data_ptr
 
-    def is_set_to(self, tensor: Any) -> bool:
+    def is_set_to(self, tensor: Tensor) -> bool:
         """Whether another tensor shows the same memory in the same way.
 
         Examples
@@ -209,7 +211,7 @@ class Memory(Methods):
             raise RuntimeError(f"dim_order: the strides {strides} leave the order of the dimensions open")
         return tuple(sorted(range(len(strides)), key=lambda d: (-strides[d], d)))
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: MemoryFormat | None = None) -> bool:
         """Whether the elements lie in memory in row-major order without gaps; ``channels_last``: with the channels of
         images innermost.
 
@@ -277,7 +279,7 @@ def _address(array: Any) -> int:
     return array.address if hasattr(array, "address") else array.__array_interface__["data"][0]
 
 
-def _strides(array: Any) -> tuple:
+def _strides(array: Array) -> tuple:
     size = array.itemsize or 1
     strides = tuple([s // size for s in array.strides])
     return _strides_of_nothing(array.shape, strides) if 0 in strides else strides

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.hooks import NoHooks, shown_hooks
 from ..errors import warn
 from . import dtypes
 from .tensor import SAME, Tensor
+
+if TYPE_CHECKING:
+    from .._typing import DTypeLike
 
 _NEVER = (
     "is_quantized",
@@ -34,13 +37,13 @@ def _hooks(tensor: Tensor) -> Any:
     return None if node._extra is None else shown_hooks(node._extra.tensor_hooks.get(number))
 
 
-def _as_hooks(hooks: Any) -> dict:
+def _as_hooks(hooks: object) -> dict:
     if hooks is not None and not isinstance(hooks, dict):
         raise TypeError(f"hooks are kept in a dictionary, got {type(hooks).__name__}")
     return NoHooks() if hooks is None else hooks
 
 
-def _set_hooks(tensor: Tensor, hooks: Any) -> None:
+def _set_hooks(tensor: Tensor, hooks: object) -> None:
     hooks = _as_hooks(hooks)
     if tensor.grad_fn is None:
         tensor._more().hooks = hooks
@@ -57,7 +60,7 @@ def _post_hooks(tensor: Tensor) -> Any:
     return None if tensor._extra is None else shown_hooks(tensor._extra.post_hooks)
 
 
-def _set_post_hooks(tensor: Tensor, hooks: Any) -> None:
+def _set_post_hooks(tensor: Tensor, hooks: object) -> None:
     tensor._more().post_hooks = _as_hooks(hooks)
 
 
@@ -75,7 +78,7 @@ def _grad_dtype(tensor: Tensor) -> Any:
     return tensor.dtype if extra is None or extra.grad_dtype is SAME else extra.grad_dtype
 
 
-def _set_grad_dtype(tensor: Tensor, value: Any) -> None:
+def _set_grad_dtype(tensor: Tensor, value: DTypeLike | None) -> None:
     if value is not None and not isinstance(value, dtypes.dtype):
         raise RuntimeError(f"grad_dtype must be a dualtape.dtype or None, but got {type(value).__name__}")
     if tensor.grad_fn is not None:
@@ -95,7 +98,7 @@ def _volatile(tensor: Tensor) -> bool:
     return False
 
 
-def _set_volatile(tensor: Tensor, value: Any) -> None:
+def _set_volatile(tensor: Tensor, value: object) -> None:
     warn("volatile was removed and now has no effect. Use `with dualtape.no_grad():` instead.", UserWarning)
 
 
@@ -103,7 +106,7 @@ def _delete_volatile(tensor: Tensor) -> None:
     _set_volatile(tensor, None)
 
 
-def _set_grad_fn(tensor: Tensor, value: Any) -> None:
+def _set_grad_fn(tensor: Tensor, value: object) -> None:
     if value is not None:
         raise RuntimeError("_grad_fn can be only set to None")
     tensor.detach_()

@@ -16,6 +16,9 @@ from ..modes import current
 from .exchange import exported
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import SupportsIndex
+
     from .methods import Methods  # written by python -m tools.stubs
 else:
     Methods = object
@@ -32,7 +35,7 @@ class Elsewhere:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, tensor: Any, owner: Any) -> Any:
+    def __get__(self, tensor: object, owner: object) -> Any:
         if tensor is None:  # what looks through the class finds what dir() says
             return self
         raise AttributeError(
@@ -107,12 +110,12 @@ class Protocols(Methods):
         array = self.numpy()
         return np.asarray(array, dtype=dtype) if copy is None else np.array(array, dtype=dtype, copy=copy)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object) -> Any:
         from ..ops.numpy_entries import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self: Any, func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self: Any, func: Callable, types: Iterable[type], args: tuple, kwargs: dict) -> Any:
         from ..ops.numpy_entries import call_function
 
         return call_function(self, func, args, kwargs)
@@ -122,7 +125,7 @@ class Protocols(Methods):
 
         return for_version(api_version)
 
-    def to_device(self, device: DeviceLike | None, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: DeviceLike | None, /, *, stream: int | None = None) -> Any:
         """The tensor on a device: the array API standard's name for ``x.to(device)``.
 
         Examples
@@ -159,7 +162,7 @@ class Protocols(Methods):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: object) -> bool:
         if isinstance(element, Protocols):
             element = element._array
         elif not isinstance(element, (int, float, complex, bool)):
@@ -246,7 +249,7 @@ class Protocols(Methods):
 
         return deepcopy(self, memo)
 
-    def __reduce_ex__(self: Any, protocol: Any) -> tuple:
+    def __reduce_ex__(self: Any, protocol: SupportsIndex) -> tuple:
         from .copying import reduce
 
         return reduce(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from ..arrays import is_array
 from . import dtypes
 from .size import Size
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._typing import Number
 
 __all__ = [
     "broadcast_shapes",
@@ -31,13 +36,13 @@ __all__ = [
 ]
 
 
-def _array(input: Any, name: str) -> Any:
+def _array(input: Tensor, name: str) -> Any:
     if not isinstance(input, Tensor):
         raise errors.not_a_tensor(name, "input", input)
     return input._array
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether ``obj`` is a Tensor.
 
     Examples
@@ -200,7 +205,7 @@ def numel(input: Tensor) -> int:
     return _array(input, "numel").size
 
 
-def broadcast_shapes(*shapes: Any) -> Size:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """The common shape to which tensors of these shapes broadcast; an integer stands for a shape of one dimension.
 
     Examples
@@ -218,7 +223,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         raise RuntimeError(f"broadcast_shapes: {error}") from None
 
 
-def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+def result_type(tensor1: Tensor | Number, tensor2: Tensor | Number) -> dtypes.dtype:
     """The dtype that arithmetic on two tensors or numbers gives.
 
     Examples

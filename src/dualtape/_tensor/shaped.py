@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import isfinite
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,12 @@ from . import dtypes
 from .creation import _finished, _long, _numpy_dtype, as_tensor, in_dtype_of, in_memory_format, plain_memory, tensor
 from .device import preserve_format, strided
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import SupportsIndex
+
+    from .._typing import Array, Layout, MemoryFormat, Number
 
 __all__ = [
     "arange",
@@ -62,7 +68,7 @@ def _sizes(size: tuple) -> tuple[int, ...]:
     return sizes
 
 
-def _one_size(n: Any) -> int:
+def _one_size(n: SupportsIndex) -> int:
     try:
         return n.__index__()
     except (AttributeError, TypeError):
@@ -70,13 +76,13 @@ def _one_size(n: Any) -> int:
 
 
 def zeros(
-    *size: Any,
+    *size: int | Sequence[int],
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
-    **ignored: Any,
+    **ignored: object,
 ) -> Tensor:
     """Zeros of a shape.
 
@@ -93,13 +99,13 @@ def zeros(
 
 
 def ones(
-    *size: Any,
+    *size: int | Sequence[int],
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
-    **ignored: Any,
+    **ignored: object,
 ) -> Tensor:
     """Ones of a shape.
 
@@ -117,10 +123,10 @@ def ones(
 
 
 def empty(
-    *size: Any,
+    *size: int | Sequence[int],
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
     **ignored: Any,
@@ -142,7 +148,7 @@ def empty(
     return _finished(array, device, requires_grad, out)
 
 
-def _shaped(size: tuple, dtype: DTypeLike | None, layout: Any, kwargs: dict) -> tuple:
+def _shaped(size: tuple, dtype: DTypeLike | None, layout: Layout | None, kwargs: dict) -> tuple:
     """Return the shape and dtype of a new array."""
     if layout is not None:
         plain_memory(layout)
@@ -165,12 +171,12 @@ def _size_of(size: tuple, kwargs: dict) -> tuple:
 
 
 def full(
-    size: Any,
-    fill_value: Any,
+    size: int | Sequence[int],
+    fill_value: Number | Tensor,
     *,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -199,7 +205,7 @@ def full(
     return _finished(array, device, requires_grad, out)
 
 
-def _number(name: str, value: Any) -> Any:
+def _number(name: str, value: object) -> Any:
     if (
         isinstance(value, Tensor)
         and value._array.ndim == 0
@@ -213,13 +219,13 @@ def _number(name: str, value: Any) -> Any:
 
 
 def _like(
-    make: Any,
+    make: Callable,
     input: Tensor,
     dtype: DTypeLike | None,
-    layout: Any,
+    layout: Layout | None,
     device: DeviceLike | None,
     requires_grad: bool,
-    order: Any,
+    order: MemoryFormat | None,
     fill: tuple = (),
 ) -> Tensor:
     if layout is not None:
@@ -264,10 +270,10 @@ def zeros_like(
     input: Tensor,
     *,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Zeros of the shape, dtype and device of ``input``.
 
@@ -287,10 +293,10 @@ def ones_like(
     input: Tensor,
     *,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Ones of the shape, dtype and device of ``input``.
 
@@ -307,10 +313,10 @@ def empty_like(
     input: Tensor,
     *,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """A tensor of the shape, dtype and device of ``input``, its values uninitialised.
 
@@ -325,13 +331,13 @@ def empty_like(
 
 def full_like(
     input: Tensor,
-    fill_value: Any,
+    fill_value: Number | Tensor,
     *,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """One value in the shape, dtype and device of ``input``.
 
@@ -353,7 +359,7 @@ def _check_length(name: str, count: float) -> None:
         raise RuntimeError(f"{name}: there is no memory for {count:.3g} elements")
 
 
-def _ranged(array: Any, device: DeviceLike | None, requires_grad: bool, out: Tensor | None) -> Tensor:
+def _ranged(array: Array, device: DeviceLike | None, requires_grad: bool, out: Tensor | None) -> Tensor:
     if out is not None and out._array.size not in (0, array.size):
         warn(f"arange: out has {out._array.size} elements, and there are {array.size} numbers: it is resized")
     return _finished(array, device, requires_grad, out)
@@ -366,7 +372,7 @@ def arange(
     *,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -421,7 +427,7 @@ def linspace(
     *,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -460,7 +466,7 @@ def logspace(
     *,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -493,7 +499,7 @@ def eye(
     *,
     out: Tensor | None = None,
     dtype: DTypeLike | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -517,7 +523,7 @@ def eye(
 
 
 def scalar_tensor(
-    s: Any, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool = False
+    s: Number | Tensor, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool = False
 ) -> Tensor:
     """A 0-d tensor of one number.
 
@@ -574,7 +580,7 @@ def triu_indices(
     )
 
 
-def _new_method(function: Any) -> Any:
+def _new_method(function: Callable) -> Any:
     def method(
         self: Tensor, *args: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, **kwargs: Any
     ) -> Tensor:

@@ -58,7 +58,7 @@ class Size(tuple[int, ...]):
         return Size(item) if isinstance(key, slice) else item
 
 
-def _whole(n: Any, place: int) -> int:
+def _whole(n: SupportsIndex, place: int) -> int:
     try:
         return n.__index__()
     except (AttributeError, TypeError):

@@ -7,7 +7,7 @@ NumPy allocated for a tensor cannot be resized; a storage without tensors can.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,6 +17,11 @@ from ..errors import warn
 from . import dtypes, naming
 from .device import CPU
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from .._typing import Number
 
 _known: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()  # by the array that lives there
 
@@ -88,7 +93,7 @@ class UntypedStorage:
         """
         return 1
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
         if not isinstance(key, slice):
             return int(self._bytes[_place(key, self._bytes.size)])
         if key.step not in (None, 1):
@@ -97,7 +102,7 @@ class UntypedStorage:
         part._bytes, part._array = self._bytes[key], self._bytes
         return part
 
-    def __setitem__(self, key: Any, value: int) -> None:
+    def __setitem__(self, key: SupportsIndex | slice, value: int) -> None:
         self._bytes[key if isinstance(key, slice) else _place(key, self._bytes.size)] = int(value) & 255
 
     def __iter__(self) -> Iterator[int]:
@@ -211,7 +216,7 @@ class UntypedStorage:
         return "\n".join([*lines, f"[dualtape.UntypedStorage(device=cpu) of size {len(self)}]"])
 
 
-def _place(key: Any, size: int) -> int:
+def _place(key: SupportsIndex, size: int) -> int:
     place = key.__index__()
     if not -size <= place < size:
         raise IndexError(f"index {place} out of range for storage of size {size}")
@@ -315,12 +320,12 @@ class TypedStorage:
         """
         return self._untyped.data_ptr()
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
         if isinstance(key, slice):
             raise RuntimeError("TypedStorage: slices are only supported of UntypedStorage")
         return self._elements[_place(key, len(self))].item()
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: SupportsIndex | slice, value: Number) -> None:
         self._elements[key if isinstance(key, slice) else _place(key, len(self))] = value
 
     def __iter__(self) -> Iterator:
@@ -337,7 +342,7 @@ class TypedStorage:
         """
         return self._elements.tolist()
 
-    def fill_(self, value: Any) -> TypedStorage:
+    def fill_(self, value: Number) -> TypedStorage:
         """Write one value everywhere.
 
         Examples
@@ -349,7 +354,7 @@ class TypedStorage:
         self._elements[...] = value
         return self
 
-    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+    def copy_(self, source: TypedStorage | UntypedStorage, non_blocking: bool | None = None) -> TypedStorage:
         """Write the bytes of another storage over these; there is nothing that could block.
 
         Examples
@@ -434,7 +439,7 @@ class _OfOneType(type):
     def __call__(cls, data: int | Sequence = 0) -> Any:
         return TypedStorage(data, dtype=cls.dtype)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype == cls.dtype
 
 
@@ -452,7 +457,7 @@ for _dtype, _name in _LEGACY.items():
     )
 
 
-def is_storage(obj: Any) -> bool:
+def is_storage(obj: object) -> bool:
     """Whether ``obj`` is a storage.
 
     Examples

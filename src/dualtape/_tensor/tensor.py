@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from ..modes import current
 from .layouts import Layouts
 from .memory import Memory
 from .protocols import Protocols
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._typing import Array, Layout, MemoryFormat, Targets
 
 _new = object.__new__
 
@@ -101,12 +106,12 @@ class Tensor(Memory, Layouts, Protocols):
 
         return construct(cls, data, **kwargs)
 
-    def __init__(self, *data: Any, **kwargs: Any) -> None:
+    def __init__(self, *data: object, **kwargs: object) -> None:
         pass
 
     # --- subclasses -------------------------------------------------------------------------------
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         from ..overrides.subclass import define
 
@@ -166,16 +171,16 @@ class Tensor(Memory, Layouts, Protocols):
     @staticmethod
     def _make_wrapper_subclass(  # noqa: PLW0211 - PyTorch's signature
         cls: type,
-        size: Any,
-        strides: Any = None,
-        storage_offset: Any = None,
-        memory_format: Any = None,
+        size: int | Sequence[int],
+        strides: Sequence[int] | None = None,
+        storage_offset: int | None = None,
+        memory_format: MemoryFormat | None = None,
         dtype: DTypeLike | None = None,
-        layout: Any = None,
+        layout: Layout | None = None,
         device: DeviceLike | None = None,
         pin_memory: bool = False,
         requires_grad: bool = False,
-        **ignored: Any,
+        **ignored: object,
     ) -> Any:
         """Return an instance of ``cls`` that has a shape and a dtype and no values: ``cls.__torch_dispatch__``
         implements every operation.
@@ -353,10 +358,10 @@ class Tensor(Memory, Layouts, Protocols):
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Any = None,
+        inputs: Targets | None = None,
     ) -> None:
         """Compute the gradients of this tensor and add them to the ``.grad`` of the leaves.
 
@@ -548,7 +553,7 @@ def wrap(array: Any) -> Tensor:
     return tensor
 
 
-def new_tensor(array: Any) -> Tensor:
+def new_tensor(array: Array) -> Tensor:
     """Return a new leaf tensor over ``array``; in inference mode, an inference tensor."""
     return untrack(wrap(array)) if current().inference else wrap(array)
 
@@ -564,6 +569,6 @@ def _fresh_alias(tensor: Tensor) -> Tensor:
     return untrack(wrap(tensor._array)) if tensor._version_counter is UNTRACKED else wrap(tensor._array)
 
 
-def raw(value: Any) -> Any:
+def raw(value: object) -> Any:
     """Return the array of a tensor; other values unchanged."""
     return value._array if isinstance(value, Tensor) else value

@@ -20,7 +20,10 @@ from .other_gradients import added, first_of, is_other, shown_gradient, summed
 from .versions import UNTRACKED
 
 if TYPE_CHECKING:
+    from .._tensor.tensor import Tensor
+    from .._typing import Array
     from .engine import GraphTask
+    from .node import AccumulateGrad
 
 ndarray = np.ndarray
 # Additions to leaves' gradients happen one at a time, whatever thread they come from.
@@ -55,7 +58,7 @@ def capture(wanted: dict[int, list[int]], buffer: list, task: GraphTask) -> None
             task.results[place] = buffer[number]
 
 
-def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
+def accumulate(node: AccumulateGrad, buffer: list, task: GraphTask) -> None:
     """Deliver the complete gradient of a leaf: run the leaf's hooks, then capture it or add it to ``.grad``."""
     variable = node._leaf()
     if variable is None:
@@ -110,7 +113,7 @@ def accumulate(node: Any, buffer: list, task: GraphTask) -> None:
             post_hooks(node, (), buffer, task)
 
 
-def _add(variable: Any, buffer: list, task: GraphTask) -> None:
+def _add(variable: Tensor, buffer: list, task: GraphTask) -> None:
     """Add the gradient in ``buffer`` to the leaf's ``.grad``; the reference path for all but a first array."""
     held = variable._grad
     arriving = getattr(buffer[0], "_array", buffer[0])
@@ -141,7 +144,7 @@ def _add(variable: Any, buffer: list, task: GraphTask) -> None:
             variable._grad = added(held, buffer[0])
 
 
-def _reshaped(grad: Any) -> bool:
+def _reshaped(grad: Array) -> bool:
     """Return whether a gradient is a reshaped view of a whole array that nothing else refers to."""
     base = grad.base
     return (
@@ -154,12 +157,12 @@ def _reshaped(grad: Any) -> bool:
     )
 
 
-def _laid_out(grad: Any, leaf: Any) -> bool:
+def _laid_out(grad: Array, leaf: Array) -> bool:
     """Return a gradient in the memory order of its leaf, or row-major if the leaf has gaps."""
     return grad.strides == leaf.strides or (grad.flags.c_contiguous and (leaf.flags.c_contiguous or not _dense(leaf)))
 
 
-def _dense(array: Any) -> bool:
+def _dense(array: Array) -> bool:
     """Return whether the elements fill their memory without gaps, in any order of the axes."""
     if array.flags.forc:
         return True
@@ -171,7 +174,7 @@ def _dense(array: Any) -> bool:
     return True
 
 
-def _copied(grad: Any, leaf: Any) -> Any:
+def _copied(grad: Tensor, leaf: Tensor) -> Any:
     """Return a copy of a gradient with history, in the memory order of its leaf."""
     if isinstance(leaf._array, Absent) or isinstance(grad._array, Absent):
         return grad.clone()

@@ -19,6 +19,7 @@ from ..errors import warn
 from .versions import _PACKAGE, describe
 
 if TYPE_CHECKING:
+    from .._typing import Array, Gradients
     from .node import Node
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
@@ -100,7 +101,7 @@ class Anomaly:
         with contextlib.suppress(UserWarning):
             warn(text, UserWarning)
 
-    def look(self, node: Node, arrived: list, grads: Any) -> None:
+    def look(self, node: Node, arrived: list, grads: Gradients) -> None:
         """Raise if a gradient computed by ``node`` has NaN."""
         if not self.check_nan:
             return
@@ -124,7 +125,7 @@ class Anomaly:
                 raise error
 
 
-def _extra(node: Any) -> Any:
+def _extra(node: Node) -> Any:
     """Return the record of rare attributes of a node; for a view that was written, that of the operation that
     wrote it.
     """
@@ -139,7 +140,7 @@ def _nans(grad: Any) -> int:
     return 0 if array is None or array.dtype.kind not in "fc" else int(np.isnan(all_samples(array)).sum())
 
 
-def _bad(value: Any) -> int:
+def _bad(value: Array) -> int:
     """Return the number of NaN or infinite entries of an array."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     return int((~np.isfinite(value)).sum()) if kind and kind in "fc" else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,14 +23,19 @@ from .node import AccumulateGrad, Edge, edge_of
 from .other_gradients import raw_gradient, shown_gradient
 from .unbroadcast import AnyDtype
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._typing import Ends, StartGradients, Targets, Tree
+
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
+    tensors: Ends,
+    grad_tensors: StartGradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any = None,
+    grad_variables: StartGradients = None,
+    inputs: Targets | None = None,
 ) -> None:
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves they were computed from.
 
@@ -178,12 +183,12 @@ def grad(
     return _keyed(inputs, found)
 
 
-def _keyed(inputs: Any, found: Any) -> Any:
+def _keyed(inputs: Targets, found: tuple) -> Any:
     """Return the gradients as a dict with the keys of ``inputs`` if that is a dict, else as they are."""
     return dict(zip(inputs, found, strict=True)) if type(inputs) is dict else found
 
 
-def _asked(function: Any, relevant: tuple, args: tuple, kwargs: dict) -> Any:
+def _asked(function: Callable, relevant: tuple, args: tuple, kwargs: dict) -> Any:
     """Return the answer of an override (a mode, or the class of a tensor or input) to ``function``, or ``MISS``."""
     from ..overrides.subclass import intercept
 
@@ -193,7 +198,7 @@ def _asked(function: Any, relevant: tuple, args: tuple, kwargs: dict) -> Any:
 def _gradients(
     roots: list,
     targets: list,
-    grad_outputs: Any,
+    grad_outputs: StartGradients,
     retain_graph: bool | None,
     create_graph: bool,
     allow_unused: bool | None,
@@ -236,7 +241,7 @@ def _zeros(target: Any) -> Tensor:
 def _batched(
     roots: list,
     targets: list,
-    grad_outputs: Any,
+    grad_outputs: StartGradients,
     retain: bool | None,
     create: bool,
     unused: bool | None,
@@ -287,7 +292,7 @@ def _one_by_one(
     return tuple(None if each[0] is None else FUNCTIONS["stack"](list(each)) for each in zip(*found, strict=True))
 
 
-def _listed(value: Any) -> list:
+def _listed(value: Targets) -> list:
     if type(value) is Tensor or isinstance(value, (Tensor, GradientEdge)):
         return [value]
     listed = [value] if overrides(value) else list(value)
@@ -296,7 +301,7 @@ def _listed(value: Any) -> list:
     return listed
 
 
-def _listed_inputs(inputs: Any, who: str) -> list:
+def _listed_inputs(inputs: Tree, who: str) -> list:
     """Return the inputs as a list; of a dict, its values in order."""
     if isinstance(inputs, Mapping):
         if type(inputs) is not dict:
@@ -311,7 +316,7 @@ def _listed_inputs(inputs: Any, who: str) -> list:
     return listed
 
 
-def _per_root(grads: Any, roots: list) -> list:
+def _per_root(grads: StartGradients, roots: list) -> list:
     if grads is None:
         return [None] * len(roots)
     listed = [grads] if isinstance(grads, Tensor) or not isinstance(grads, Sequence) else list(grads)
@@ -322,7 +327,7 @@ def _per_root(grads: Any, roots: list) -> list:
     return listed
 
 
-def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
+def _starts(roots: list, grads: StartGradients, record: bool) -> list[tuple[Edge, Any]]:
     """Return the pairs of edge and gradient that a backward starts with."""
     record = record or wants_tensors(modes.current())
     if len(roots) == 1 and (grads is None or type(grads) is Tensor):
@@ -332,7 +337,7 @@ def _starts(roots: list, grads: Any, record: bool) -> list[tuple[Edge, Any]]:
     ]
 
 
-def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
+def _start(root: Tensor | GradientEdge, grad: Tensor | None, i: int, record: bool) -> tuple[Edge, Any]:
     if isinstance(root, Tensor):
         edge = edge_of(root)
         if type(root._array) is Batched:
@@ -355,7 +360,7 @@ def _start(root: Any, grad: Any, i: int, record: bool) -> tuple[Edge, Any]:
     return edge, _first(edge, grad, i, record, root)
 
 
-def _first(edge: Edge, grad: Any, i: int, record: bool, root: Any) -> Any:
+def _first(edge: Edge, grad: Tensor | None, i: int, record: bool, root: Tensor | GradientEdge) -> Any:
     """Return the gradient that a root starts with: the user's, checked, or one for a single element."""
     shape, dtype = edge[0]._outputs[edge[1]]
     if type(dtype) is AnyDtype:
@@ -416,7 +421,7 @@ def _ones(root: Tensor) -> Tensor:
     return ones_like(root)
 
 
-def _input_edge(i: int, value: Any) -> Edge:
+def _input_edge(i: int, value: object) -> Edge:
     if not isinstance(value, Tensor):
         if isinstance(value, GradientEdge):
             return (value.node, value.output_nr)

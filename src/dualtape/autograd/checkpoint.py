@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -66,7 +67,7 @@ class set_checkpoint_early_stop:
         global _early_stop
         self.previous, _early_stop = _early_stop, self.enable
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         global _early_stop
         _early_stop = self.previous
 
@@ -92,7 +93,7 @@ class set_checkpoint_debug_enabled:
         global _debug
         self.previous, _debug = _debug, self.enabled
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         global _debug
         _debug = self.previous
 
@@ -130,7 +131,7 @@ class GraphExecGroup:
             raise
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         _group.set(None)
 
     @classmethod
@@ -225,7 +226,7 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    functions: Iterable[Callable], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+    functions: Iterable[Callable], segments: int, input: object, use_reentrant: bool | None = None, **kwargs: object
 ) -> Any:
     """Run functions one after another, in ``segments`` checkpointed pieces; the last piece is not checkpointed.
 
@@ -244,7 +245,7 @@ def checkpoint_sequential(
     steps = list(functions)
 
     def piece(start: int, end: int) -> Callable:
-        def run(value: Any) -> Any:
+        def run(value: object) -> Any:
             for step in steps[start:end]:
                 value = step(value)
             return value
@@ -282,11 +283,11 @@ class _Inputs(Function):
         return wrap(anchor._array[:0])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: object) -> Any:
         raise AssertionError("nothing leads through the keeper of a checkpoint's arguments")
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> None:
+    def jvp(ctx: Any, *tangents: object) -> None:
         return None
 
 
@@ -298,11 +299,11 @@ class _Frame:
         function: Callable,
         args: tuple,
         kwargs: dict,
-        context: Any,
+        context: AbstractContextManager,
         preserve: bool,
         check: bool,
         early: bool,
-        log: Any,
+        log: object,
     ) -> None:
         self.function, self.kwargs, self.context, self.log = function, kwargs, context, log
         self.check, self.early = check, early
@@ -472,7 +473,7 @@ class CheckpointFunction(Function):
     """The reentrant checkpoint: one node whose backward runs the function again."""
 
     @staticmethod
-    def forward(ctx: Any, function: Callable, preserve: bool, *args: Any) -> Any:
+    def forward(ctx: Any, function: Callable, preserve: bool, *args: object) -> Any:
         tensors = [a for a in args if isinstance(a, Tensor)]
         if not any(t.requires_grad for t in tensors):
             warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning)

@@ -356,7 +356,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: GraphTask) -> None:
     task.node = None
 
 
-def _profiled(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> Sequence[tuple[Edge, Any]]:
+def _profiled(node: Node, buffer: list, task: GraphTask, freed: Freed | None) -> Sequence[tuple[Edge, Any]]:
     """Run a node and record its time."""
 
     def run() -> Any:
@@ -371,7 +371,7 @@ def _profiled(node: Any, buffer: list, task: GraphTask, freed: Freed | None) -> 
     return task.profiler.node(node, run)
 
 
-def _general(node: Any, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
+def _general(node: Node, buffer: list, task: GraphTask) -> Sequence[tuple[Edge, Any]]:
     """Run a node on the reference path, with hooks and captures; return pairs of edge and gradient."""
     extra, wanted, anomaly, record = node._extra, task.wanted, task.anomaly, task.record
     if extra is not None:

@@ -13,7 +13,7 @@ real ``L`` its gradient is ``dL/da + i dL/db``; a complex output is two real one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ import dualtape as dt
 from .._progress import steps
 from ..arrays import Absent
 from ..errors import warn
+
+if TYPE_CHECKING:
+    from .._typing import Tensors, Tree
+    from ..distributed.device_mesh import DeviceMesh
 
 Tensor = Any  # whatever the public API calls a tensor
 
@@ -66,14 +70,14 @@ class _Check:
     def __init__(
         self,
         func: Callable[..., Any],
-        inputs: Any,
+        inputs: Tensors,
         eps: float,
         atol: float,
         rtol: float,
         nondet_tol: float,
         check_dtypes: bool,
         fast: bool,
-        mesh: Any = None,
+        mesh: DeviceMesh | None = None,
     ) -> None:
         self.func, self.args = func, _as_tuple(inputs)
         self.progress: bool | None = False
@@ -185,7 +189,7 @@ class _Check:
             self.found[key] = self.each(compute, self.output_probes[i], unit)
         return self.found[key]
 
-    def backward(self, outputs: Any, given: Any, **options: bool) -> Sequence[Tensor | None]:
+    def backward(self, outputs: Tensors, given: Tensors, **options: bool) -> Sequence[Tensor | None]:
         return dt.autograd.grad(outputs, self.inputs, given, retain_graph=True, allow_unused=True, **options)
 
     def inspected(self, i: int, j: int, first: Tensor | None, second: Tensor | None) -> np.ndarray:
@@ -438,11 +442,11 @@ def _hint(numerical: np.ndarray, analytical: np.ndarray) -> str:
 # -- tensors in and out ----------------------------------------------------------------------------
 
 
-def _as_tuple(values: Any) -> tuple[Any, ...]:
+def _as_tuple(values: Tree) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
-def _tensors(results: Any) -> tuple[Tensor, ...]:
+def _tensors(results: Tree) -> tuple[Tensor, ...]:
     """Return the result of a function as a tuple of tensors."""
     results = _as_tuple(results)
     for k, result in enumerate(results):
@@ -459,7 +463,7 @@ def _kinds(results: Sequence[Tensor]) -> tuple:
     return len(results), [list(one.shape) for one in results], [one.dtype for one in results]
 
 
-def _requiring_grad(results: Any) -> list[Tensor]:
+def _requiring_grad(results: Tree) -> list[Tensor]:
     return [result for result in _tensors(results) if result.requires_grad]
 
 

@@ -6,7 +6,7 @@ second derivative as the tangent of its tangent.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class dual_level(ModeContext):
         super().__enter__()
         return number
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         assert self._entered, "a level is left that was not entered"
         inside, outside = self._entered[-1]
         del self._entered[-1]
@@ -227,7 +227,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     return dual(tensor, tangent, levels, levels[-1 if level is None else level])
 
 
-def _alike(tensor: Any, t: Any) -> bool:
+def _alike(tensor: Tensor, t: Tensor) -> bool:
     """Return whether both are plain tensors of one shape and floating-point dtype, which need no further checks."""
     if type(tensor) is not Tensor or type(t) is not Tensor:
         return False
@@ -373,7 +373,7 @@ class _only:
             self.inside = mode.replace(levels=self.levels)
         modes.enter(self.inside, self.mode)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         now = modes._set(self.mode).old_value
         if now is not self.inside:
             modes.keep(now, self.mode, "levels")

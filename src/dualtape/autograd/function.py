@@ -26,6 +26,12 @@ from .tangents import active, tangent
 from .versions import bump_after
 from .views import IN_CUSTOM_FUNCTION, NO_GRAD, attach, check_write, rebase
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .._typing import Edge, Gradient, Gradients, Wanted
+    from .engine import GraphTask
+
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
@@ -155,10 +161,10 @@ class FunctionCtx(Node):
 
     # --- the node's part --------------------------------------------------------------------------
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Wanted = None) -> Any:
         return self._pulled(grads, record, self._edges)
 
-    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Gradient | Gradients, wanted: Wanted, freed: Freed | None) -> Any:
         """Return pairs of edge and gradient on NumPy's arrays: the fast path for a Function with one result."""
         cls = self._cls
         if self._results is not _TENSOR or type(g) is not np.ndarray or cls.vjp is not Function.vjp or _boxed(cls):
@@ -172,7 +178,7 @@ class FunctionCtx(Node):
             if edge is not None and (wanted is None or edge[0] in wanted)
         ]
 
-    def _pulled(self, grads: list, record: bool, edges: Any) -> list:
+    def _pulled(self, grads: list, record: bool, edges: Iterable[Edge | None]) -> list:
         """Return the gradients for ``edges`` that ``backward`` computes from ``grads``."""
         cls = self._cls
         if cls.vjp is not Function.vjp and cls.backward is not Function.backward:
@@ -183,7 +189,7 @@ class FunctionCtx(Node):
             )
         rest = iter(enumerate(zip(grads, self._outputs, strict=True)))
 
-        def shown(leaf: Any) -> Tensor | None:
+        def shown(leaf: object) -> Tensor | None:
             k, (grad, (shape, dtype)) = next(rest)
             if leaf is not _TENSOR:
                 return None
@@ -202,12 +208,12 @@ class FunctionCtx(Node):
         backward = cls.vjp if cls.backward is Function.backward else cls.backward
         return self._arranged(backward(self, *given), record, iter(edges))
 
-    def _zeros(self, k: int, shape: tuple, dtype: Any) -> Tensor:
+    def _zeros(self, k: int, shape: tuple, dtype: np.dtype) -> Tensor:
         """Return zeros in place of a missing gradient of result ``k``."""
         sparse = getattr(self, "_sparse_zeros", {}).get(k)
         return wrap(np.zeros(shape, dtype)) if sparse is None else sparse
 
-    def _arranged(self, results: Any, record: bool, edges: Any) -> list:
+    def _arranged(self, results: Any, record: bool, edges: Iterator[Edge | None]) -> list:
         """Return the gradients that backward returned, one for each edge."""
         given = self._arguments
         if not isinstance(results, tuple):
@@ -249,7 +255,7 @@ class FunctionCtx(Node):
                     )
         return arranged
 
-    def _checked(self, grad: Any, edge: tuple | None, i: int, record: bool) -> Any:
+    def _checked(self, grad: object, edge: tuple | None, i: int, record: bool) -> Any:
         """Return one gradient from backward, checked and in the form that the engine takes."""
         if grad is None:
             return None
@@ -266,7 +272,7 @@ class FunctionCtx(Node):
             )
         return grad if record else raw_gradient(grad)
 
-    def _release(self, task: Any) -> None:
+    def _release(self, task: GraphTask) -> None:
         if self._saved and type(self._saved) is not Freed:
             self._saved = task.freed or task.free()
 
@@ -307,7 +313,7 @@ def _only_tensors(name: str, args: tuple) -> tuple:
     return args
 
 
-def _holds(value: Any, looked_for: Callable[[Any], bool]) -> bool:
+def _holds(value: object, looked_for: Callable[[Any], bool]) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_holds(item, looked_for) for item in value)
     if isinstance(value, dict):
@@ -315,11 +321,11 @@ def _holds(value: Any, looked_for: Callable[[Any], bool]) -> bool:
     return looked_for(value)
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return isinstance(value, Tensor) or value is _TENSOR
 
 
-def _leaves(value: Any) -> list:
+def _leaves(value: object) -> list:
     """Return the leaves of nested lists, tuples and dicts in order; a container below the top that holds no tensor is
     one leaf.
     """
@@ -331,7 +337,7 @@ def _leaves(value: Any) -> list:
     return found
 
 
-def _mapped(value: Any, function: Callable) -> Any:
+def _mapped(value: object, function: Callable) -> Any:
     """Return the same nesting with ``function`` applied to the leaves of :func:`_leaves`."""
     inner = lambda item: _mapped(item, function) if _holds(item, _is_tensor) else function(item)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -374,7 +380,7 @@ class Function:
     clear_saved_tensors_on_access = False
     _backward_cls: type[FunctionCtx]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {"__slots__": (), "_cls": cls})
 
@@ -544,7 +550,7 @@ def _moving_levels(tensors: list) -> tuple:
     return tuple(level for level in active(modes.current()) if any(tangent(t, level) is not None for t in tensors))
 
 
-def _nested_needs(value: Any) -> Any:
+def _nested_needs(value: object) -> Any:
     if isinstance(value, (list, tuple, dict)):
         if _holds(value, _is_tensor):
             return _mapped(value, lambda leaf: isinstance(leaf, Tensor) and leaf.requires_grad)
@@ -596,7 +602,7 @@ class _Wrapping:
             levels,
         )
 
-    def result(self, output: Any) -> Any:
+    def result(self, output: object) -> Any:
         ctx = self.ctx
         if isinstance(output, (list, dict)) and not _holds(output, _is_tensor):
             return output

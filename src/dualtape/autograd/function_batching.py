@@ -32,7 +32,7 @@ def lifted(args: tuple, found: list[BatchLevel], mapped: Callable) -> tuple:
     """Return the arguments, where those that need a gradient are batched by all levels that batch one of them."""
     from ..ops.batching import lift
 
-    def one(leaf: Any) -> Any:
+    def one(leaf: object) -> Any:
         if isinstance(leaf, Tensor) and leaf.requires_grad:
             for level in found:
                 leaf = lift(leaf, level)

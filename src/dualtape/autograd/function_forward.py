@@ -34,7 +34,7 @@ def propagate(ctx: FunctionCtx, args: tuple, results: list, levels: tuple) -> No
                 _give(ctx, k, result, t, level, given)
 
 
-def _tangent_of(leaf: Any, level: ForwardLevel, ctx: FunctionCtx) -> Tensor | None:
+def _tangent_of(leaf: object, level: ForwardLevel, ctx: FunctionCtx) -> Tensor | None:
     """Return the tangent of an argument as ``jvp`` receives it."""
     if not isinstance(leaf, Tensor):
         return None
@@ -60,7 +60,7 @@ def _called(ctx: FunctionCtx, given: tuple, results: list) -> list:
     return found
 
 
-def _give(ctx: FunctionCtx, k: int, result: Any, t: Any, level: ForwardLevel, given: list) -> None:
+def _give(ctx: FunctionCtx, k: int, result: Tensor, t: Tensor, level: ForwardLevel, given: list) -> None:
     """Attach one tangent returned by ``jvp``; raise if it breaks a rule."""
     from ..ops.jvp import laid_out_like, lies_like
     from .forward_ad import _check
@@ -111,7 +111,7 @@ class _Place(Node):
         self._shape, self._dtype = tensor._array.shape, tensor._array.dtype
 
 
-def _moves(ctx: FunctionCtx, result: Any) -> bool:
+def _moves(ctx: FunctionCtx, result: Tensor | None) -> bool:
     """Return whether a result may have a tangent."""
     return (
         isinstance(result, Tensor)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import modes
 from .._tensor.tensor import Tensor, alias
 from .node import Node, edge_of, next_sequence
+
+if TYPE_CHECKING:
+    from .._typing import Wanted
 
 
 def once_differentiable(fn: Callable) -> Callable:
@@ -32,7 +35,7 @@ def once_differentiable(fn: Callable) -> Callable:
     """
 
     @functools.wraps(fn)
-    def wrapper(ctx: Any, *args: Any) -> Any:
+    def wrapper(ctx: object, *args: object) -> Any:
         recorded = modes.current().grad
         grads = () if not recorded else tuple(args[0]) if len(args) == 1 and isinstance(args[0], list) else args
         with modes.no_grad():
@@ -51,7 +54,7 @@ class _Error(Node):
 
     __slots__ = ()
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Wanted = None) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     def name(self) -> str:

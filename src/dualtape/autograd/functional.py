@@ -12,7 +12,7 @@ of arguments, NumPy arrays, any nesting.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._listing import listing
 from .._progress import steps
@@ -23,6 +23,9 @@ from ..ops.dispatch import FUNCTIONS
 from .api import grad
 from .forward_ad import dual
 from .tangents import tangent
+
+if TYPE_CHECKING:
+    from .._typing import Tensors
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -35,7 +38,9 @@ _ONE_INPUT = "the input to the user-provided function is a single Tensor with a 
 # --- products with vectors ------------------------------------------------------------------------
 
 
-def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def vjp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return the value of ``func``, and the product of ``v`` with its Jacobian: gradients of the inputs, given those of
     the outputs.
 
@@ -75,7 +80,9 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _outward(outputs, several_out, create_graph), _outward(found, several, create_graph)
 
 
-def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def jvp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return the value of ``func``, and the product of its Jacobian with ``v``: its derivative in the direction ``v``.
 
     Two backward passes compute it. One pass forward does, with :func:`dualtape.func.jvp` or
@@ -109,7 +116,9 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _outward(outputs, several_out, create_graph), _outward(found, several_out, create_graph)
 
 
-def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def vhp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return the value of a scalar function, and the product of ``v`` with its Hessian.
 
     Parameters
@@ -134,7 +143,9 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     )
 
 
-def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
+def hvp(
+    func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
+) -> tuple:
     """Return the value of a scalar function, and the product of its Hessian with ``v``.
 
     The Hessian of a smooth function is symmetric, and :func:`vhp` gives the same in one backward pass less.
@@ -168,7 +179,7 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 
 def _with_hessian(
-    name: str, func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, product: Callable
+    name: str, func: Callable, inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool, product: Callable
 ) -> tuple:
     """Return the value of a scalar function, and ``product(gradient, inputs, v)``."""
     several, points = _tensors(inputs, "inputs", name)
@@ -186,7 +197,7 @@ def _with_hessian(
 
 def jacobian(
     func: Callable,
-    inputs: Any,
+    inputs: Tensors,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -237,7 +248,7 @@ def jacobian(
 
 def _dense(
     func: Callable,
-    inputs: Any,
+    inputs: Tensors,
     create_graph: bool,
     strict: bool,
     vectorize: bool,
@@ -265,7 +276,7 @@ def _dense(
 
 def hessian(
     func: Callable,
-    inputs: Any,
+    inputs: Tensors,
     create_graph: bool = False,
     strict: bool = False,
     vectorize: bool = False,
@@ -414,7 +425,7 @@ def _by_columns(
     return seen[0], [list(row) for row in zip(*columns, strict=True)]
 
 
-def _sparse(name: str, func: Callable, inputs: Any, create: bool, strict: bool, progress: bool | None) -> Any:
+def _sparse(name: str, func: Callable, inputs: Tensors, create: bool, strict: bool, progress: bool | None) -> Any:
     if not isinstance(inputs, Tensor):
         raise TypeError(
             f"{name}: sparse=True takes a single Tensor as the input, got {type(inputs)}: join the inputs, or leave"
@@ -457,7 +468,7 @@ def _inward(points: tuple, create: bool) -> tuple:
     )
 
 
-def _vector(v: Any, like: Sequence[Tensor], create: bool, who: str, only_if: str) -> list:
+def _vector(v: Tensors | None, like: Sequence[Tensor], create: bool, who: str, only_if: str) -> list:
     """Return the vector of a product, checked against ``like``; ``[None]`` where it stands for one."""
     if v is None:
         if len(like) != 1 or like[0]._array.size != 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ import dualtape as dt
 from .._listing import listing
 from .finite_differences import GradcheckError, _as_tuple, _Check, _named_inputs, _random_like, _requiring_grad
 
+if TYPE_CHECKING:
+    from .._typing import Tensors, Tree
+    from ..distributed.device_mesh import DeviceMesh
+
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 Tensor = Any  # whatever the public API calls a tensor
@@ -25,7 +29,7 @@ Tensor = Any  # whatever the public API calls a tensor
 
 def gradcheck(
     func: Callable[..., Any],
-    inputs: Any,
+    inputs: Tree,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -136,7 +140,7 @@ def gradcheck(
     return True
 
 
-def _from_arrays(func: Callable, inputs: Any) -> tuple[Callable, Any]:
+def _from_arrays(func: Callable, inputs: Tensors) -> tuple[Callable, Any]:
     """Return ``func`` and ``inputs`` with leaves for NumPy's floating-point arrays and numbers, if there is no tensor
     among them: the function then gets tensors whose methods are NumPy's.
     """
@@ -156,8 +160,8 @@ def _from_arrays(func: Callable, inputs: Any) -> tuple[Callable, Any]:
 
 def gradgradcheck(
     func: Callable[..., Any],
-    inputs: Any,
-    grad_outputs: Any = None,
+    inputs: Tree,
+    grad_outputs: Tensors | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -173,7 +177,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
     progress: bool | None = None,
-    mesh: Any = None,
+    mesh: DeviceMesh | None = None,
 ) -> bool:
     """Check second derivatives: the gradients of the function that computes the gradients of `func`.
 
@@ -218,7 +222,7 @@ def gradgradcheck(
         rng = np.random.default_rng(0)
         grad_outputs = [_random_like(output, rng, gen_non_contig_grad_outputs) for output in outputs]
 
-    def gradients(*args: Any) -> tuple[Tensor, ...]:
+    def gradients(*args: object) -> tuple[Tensor, ...]:
         func_args, given = args[: len(inputs)], args[len(inputs) :]
         outputs = _requiring_grad(func(*func_args))
         targets = [tensor for _, tensor in _named_inputs(func_args)]
@@ -245,7 +249,7 @@ def gradgradcheck(
     )
 
 
-def _dense_check(func: Callable[..., Any], inputs: Any, masked: bool) -> tuple[Callable[..., Any], Any]:
+def _dense_check(func: Callable[..., Any], inputs: Tensors, masked: bool) -> tuple[Callable[..., Any], Any]:
     """Return the same function on dense tensors, if some inputs are sparse."""
     given = _as_tuple(inputs)
     if all(not isinstance(x, dt.Tensor) or not x.layout.name.startswith("sparse") for x in given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._listing import listing
 from .._locks import renew_in_child
@@ -13,6 +13,9 @@ from .hooks import RemovableHandle
 from .node import Node, edge_of
 from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from .versions import bump
+
+if TYPE_CHECKING:
+    from .._typing import Tensors
 
 __all__ = [
     "GradientEdge",
@@ -41,7 +44,7 @@ class GradientEdge(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, node: Node, output_nr: int, ownership_token: Any = None) -> GradientEdge:
+    def __new__(cls, node: Node, output_nr: int, ownership_token: object = None) -> GradientEdge:
         return tuple.__new__(cls, (node, output_nr, ownership_token))
 
     @property
@@ -78,7 +81,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     return GradientEdge(*edge)  # with the leaf, if it is one: the edge keeps it alive
 
 
-def increment_version(tensor: Any) -> None:
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Count one write to the memory of a tensor, or of each of several: for writes that dualtape does not observe.
 
     Of inference tensors nothing is counted.
@@ -110,14 +113,14 @@ class _unsafe_preserve_version_counter:
     unnoticed.
     """
 
-    def __init__(self, tensors: Any) -> None:
+    def __init__(self, tensors: Tensors) -> None:
         self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
         self.versions = tuple(tensor._version for tensor in self.tensors)
 
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         for tensor, version in zip(self.tensors, self.versions, strict=True):
             tensor._shared_counter[0] = version
 
@@ -171,7 +174,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str 
     nodes = [edge.node for edge in edges]
     key = object()
 
-    def first(grad: Any) -> None:
+    def first(grad: Tensor) -> None:
         with _noting:
             notes = _notes()
             if key in notes:
@@ -180,7 +183,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable, *, mode: str 
         fn(grad)
 
     def hook_of(place: int) -> Callable:
-        def hook(grad: Any) -> None:
+        def hook(grad: Tensor) -> None:
             with _noting:
                 notes = _notes()
                 if key not in notes:

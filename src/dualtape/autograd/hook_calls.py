@@ -13,15 +13,16 @@ from .other_gradients import is_other, raw_gradient, shown_gradient, summed
 from .unbroadcast import AnyDtype, fit, fit_recorded
 
 if TYPE_CHECKING:
+    from .._typing import Gradient
     from .engine import GraphTask
 
 
-def _shown(grad: Any, task: GraphTask) -> Any:
+def _shown(grad: Gradient | None, task: GraphTask) -> Any:
     """Return a gradient as the tensor that hooks see."""
     return grad if task.record or grad is None else shown_gradient(grad)
 
 
-def _taken(value: Any, task: GraphTask, meta: tuple, hook: Callable, given: Any) -> Any:
+def _taken(value: object, task: GraphTask, meta: tuple, hook: Callable, given: Gradient | None) -> Any:
     """Return a hook's result in the form that the engine keeps."""
     name = getattr(hook, "__qualname__", repr(hook))
     if not isinstance(value, Tensor):
@@ -85,7 +86,7 @@ def _tensor_hook(hook: Callable, node: Node, number: int, buffer: list, task: Gr
         buffer[number] = _taken(result, task, node._outputs[number], hook, buffer[number])
 
 
-def _retain(tensor: Any, grad: Any, task: GraphTask) -> None:
+def _retain(tensor: Tensor, grad: Any, task: GraphTask) -> None:
     held = tensor._grad
     if task.record:
         tensor._grad = grad.clone() if held is None else summed(held, grad)
@@ -124,7 +125,7 @@ def post_hooks(node: Any, grads: Any, buffer: list, task: GraphTask) -> Any:
     return grads
 
 
-def _as_tuple(value: Any, count: int, who: str) -> tuple:
+def _as_tuple(value: object, count: int, who: str) -> tuple:
     if not isinstance(value, tuple):
         raise TypeError(f"expected tuple, but {who} returned a {type(value).__name__}")
     if len(value) != count:

@@ -21,6 +21,8 @@ from .versions import describe
 
 if TYPE_CHECKING:
     from .._tensor.tensor import Tensor
+    from .._typing import Gradient, Gradients, Wanted
+    from .engine import GraphTask
 
 # (node, output number); to a leaf's accumulator: (accumulator, 0, leaf).
 Edge = tuple
@@ -60,7 +62,7 @@ class Node:
     def _outputs(self, outputs: tuple) -> None:
         self._shape, self._dtype = outputs[0] if len(outputs) == 1 else (None, outputs)
 
-    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Gradient | Gradients, wanted: Wanted, freed: Freed | None) -> Any:
         """Run the fast path generated for this class of nodes, if it has one (ops/codegen/vjp.py): return pairs of edge
         and gradient, or None.
         """
@@ -68,7 +70,7 @@ class Node:
 
     _vjp_recorded = _vjp  # on tensors, where the backward itself is recorded
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Wanted = None) -> Any:
         """Return gradients for the edges, given one for each output; tensors with history if ``record``, else raw
         arrays.
 
@@ -76,7 +78,7 @@ class Node:
         """
         raise NotImplementedError  # each kind of node has its own
 
-    def _release(self, task: Any) -> None:
+    def _release(self, task: GraphTask) -> None:
         """Release the saved values: the backward ``task`` has used them."""
 
     def name(self) -> str:
@@ -115,7 +117,7 @@ class Node:
     def _sequence_nr(self) -> int:
         return self._seq
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: object) -> bool:
         """Order by age, the older first: the engine's heap compares nodes of equal number, which copies may have."""
         return (self._seq, id(self)) < (other._seq, id(other)) if isinstance(other, Node) else NotImplemented
 

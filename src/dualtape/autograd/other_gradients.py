@@ -6,14 +6,18 @@ operations fail on them (their array is :class:`~dualtape.arrays.Absent`), so pl
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import Absent, as_array
 
+if TYPE_CHECKING:
+    from .._tensor.tensor import Tensor
+    from .._typing import Gradient
 
-def raw_gradient(tensor: Any) -> Any:
+
+def raw_gradient(tensor: Gradient) -> Any:
     """Return a gradient as the engine passes it on: the array, or the tensor itself if it has none."""
     array = getattr(tensor, "_array", tensor)
     return tensor if isinstance(array, Absent) else array
@@ -23,7 +27,7 @@ _tensor_type: Any = None  # what the module ``tensor`` gives, which is built on 
 _wrap: Any = None
 
 
-def shown_gradient(grad: Any) -> Any:
+def shown_gradient(grad: object) -> Any:
     """Return a gradient as users see it: a tensor."""
     global _tensor_type, _wrap
     if _wrap is None:
@@ -35,12 +39,12 @@ def shown_gradient(grad: Any) -> Any:
     return grad if isinstance(grad, _tensor_type) else _wrap(as_array(grad))
 
 
-def is_other(grad: Any) -> bool:
+def is_other(grad: object) -> bool:
     """Return whether a gradient is not an array."""
     return hasattr(grad, "_array")
 
 
-def first_of(grad: Any) -> Any:
+def first_of(grad: Gradient) -> Any:
     """Return the first gradient of a leaf, one of which is not an array: a copy of a dense or sparse one, which may go
     to another leaf too, an alias of any other.
     """
@@ -52,7 +56,7 @@ def first_of(grad: Any) -> Any:
     return grad.detach().clone() if grad.layout.name.startswith("sparse") else grad.detach()
 
 
-def added(held: Any, grad: Any) -> Any:
+def added(held: Tensor, grad: Gradient) -> Any:
     """Return the sum of a leaf's gradient and an arriving one, at least one of which is not an array."""
     from .._tensor.tensor import Tensor, wrap
 
@@ -64,6 +68,6 @@ def added(held: Any, grad: Any) -> Any:
     return held + arriving
 
 
-def summed(held: Any, grad: Any) -> Any:
+def summed(held: Tensor, grad: Any) -> Any:
     """Return the recorded sum of two gradient tensors; a dense one comes first."""
     return grad + held if held.is_sparse and not grad.is_sparse else held + grad

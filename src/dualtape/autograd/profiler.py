@@ -67,7 +67,7 @@ class profile(_profile):
             self.start()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.enabled:
             self.stop()
 
@@ -104,7 +104,7 @@ class _Elsewhere:
             )
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
 

@@ -21,10 +21,11 @@ from .versions import UNTRACKED, KeepingCounter, describe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .._typing import SavedEntry
     from .node import Node
 
 
-def entry_of(tensor: Any) -> Any:
+def entry_of(tensor: object) -> Any:
     """Return the entry of an input; a Python number in place of a tensor is its own entry."""
     if not isinstance(tensor, Tensor):
         return tensor
@@ -116,7 +117,7 @@ def keep_output(tensor: Tensor) -> None:
     tensor._version_counter = new
 
 
-def _keep(counter: list, kept: Any) -> None:
+def _keep(counter: list, kept: KeptInput | KeptOutput) -> None:
     if len(counter) >= 32 and not len(counter) & (len(counter) - 1):  # what is gone is dropped now and then
         counter[2:] = [one for one in counter[2:] if one.alive()]
     counter.append(kept)
@@ -134,7 +135,7 @@ def full(entry: Any) -> tuple:
     return (entry, entry._shared_counter, 0) if isinstance(entry, Tensor) else entry
 
 
-def stale(entry: Any, node: Node, name: str) -> RuntimeError:
+def stale(entry: SavedEntry, node: Node, name: str) -> RuntimeError:
     """Return the error for an entry whose value was written since it was saved."""
     value, counter, version = full(entry)[:3]
     is_tensor = isinstance(value, Tensor)
@@ -145,7 +146,7 @@ def stale(entry: Any, node: Node, name: str) -> RuntimeError:
     )
 
 
-def saved_entry(tensor: Any) -> Any:
+def saved_entry(tensor: object) -> Any:
     """Return the entry of an input; an inference tensor has none."""
     if isinstance(tensor, Tensor) and tensor._version_counter is UNTRACKED:
         raise errors.inference_saved("save")
@@ -177,7 +178,7 @@ def save_output(tensor: Tensor, node: Node, number: int) -> Any:
     return entry
 
 
-def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
+def unpack_raw(entry: SavedEntry, node: Node, name: str, is_output: bool) -> Any:
     """Return the raw array of an entry."""
     if type(entry) is SavedVariable:
         return entry.unpack(node, name)._array
@@ -187,7 +188,7 @@ def unpack_raw(entry: Any, node: Node, name: str, is_output: bool) -> Any:
     return entry[0] if is_output else entry[0]._array
 
 
-def unpack(entry: Any, node: Node, name: str, is_output: bool, number: int = 0) -> Tensor:
+def unpack(entry: SavedEntry, node: Node, name: str, is_output: bool, number: int = 0) -> Tensor:
     """Return the tensor of an entry, with its history."""
     if type(entry) is SavedVariable:
         return entry.unpack(node, name)
@@ -240,7 +241,7 @@ class SavedKey:
                 raise stale(part, node, name)
 
 
-def key_entry(key: Any) -> Any:
+def key_entry(key: object) -> Any:
     """Return what is saved of a key: the entries of its index tensors, if it has any; inference tensors are as good as
     arrays, since nothing counts their writes.
     """
@@ -250,7 +251,7 @@ def key_entry(key: Any) -> Any:
     return SavedKey([part._array if plain(part) else entry_of(part) for part in key])
 
 
-def raw_key(key: Any) -> Any:
+def raw_key(key: object) -> Any:
     """Return a key with arrays in place of its index tensors."""
     if not isinstance(key, (tuple, list)):
         return key
@@ -269,7 +270,7 @@ def same_values(tensor: Tensor) -> Tensor:
     return same_class(tensor)
 
 
-def _over(value: Any) -> Tensor:
+def _over(value: object) -> Tensor:
     """Return the value in an output's entry as a tensor: it is an array, or a tensor of a class without one."""
     return same_values(value) if isinstance(value, Tensor) else wrap(value)
 
@@ -289,7 +290,7 @@ class SavedVariable:
 
     __slots__ = ("entry", "is_output", "number", "hooks", "packed", "_node", "_origin", "_own", "_tangents")
 
-    def __init__(self, entry: Any, is_output: bool, number: int, node: Node | None = None) -> None:
+    def __init__(self, entry: SavedEntry, is_output: bool, number: int, node: Node | None = None) -> None:
         self.entry: tuple | None = None if entry is None else full(entry)
         self.is_output = is_output
         self.number = number
@@ -437,7 +438,7 @@ class SavedVariable:
         tensor._requires_grad = True
 
 
-def check_hooks(pack_hook: Any, unpack_hook: Any) -> None:
+def check_hooks(pack_hook: object, unpack_hook: object) -> None:
     """Raise unless both hooks can be called."""
     for name, hook in (("pack_hook", pack_hook), ("unpack_hook", unpack_hook)):
         if not callable(hook):

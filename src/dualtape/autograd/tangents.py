@@ -212,7 +212,7 @@ class _Beneath:
             self.inside = self.level.beneath(self.mode)
             modes.enter(self.inside, self.mode)
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.inside is not self.mode:
             now = modes._set(self.mode).old_value
             if now is not self.inside:
@@ -255,7 +255,7 @@ def without(tensor: Tensor) -> Tensor:
     return new
 
 
-def check_exportable(tensor: Any) -> None:
+def check_exportable(tensor: object) -> None:
     """Raise if a transform differentiates with respect to ``tensor``: an array made of it would lose the derivative."""
     for level in active(modes.current()):
         if level.transform and tangent(tensor, level) is not None:

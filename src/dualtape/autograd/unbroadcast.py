@@ -5,7 +5,7 @@ The engine does this at every edge, so that formulas need not handle broadcastin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from ..arrays.bfloat16_dtype import cast
 from ..arrays.kernels.basics import add_reduce
 from ..arrays.kernels.sums import sum_axis, sum_point
 from .other_gradients import raw_gradient
+
+if TYPE_CHECKING:
+    from .node import Node
 
 
 class AnyDtype:
@@ -40,7 +43,7 @@ class AnyDtype:
 ANY_REAL, ANY_COMPLEX = AnyDtype("f"), AnyDtype("c")
 
 
-def fit(grad: Any, meta: tuple, node: Any) -> Any:
+def fit(grad: Any, meta: tuple, node: Node) -> Any:
     """Return a raw gradient with the shape and dtype of ``meta``."""
     shape, dtype = meta
     if type(grad) is np.ndarray:
@@ -63,7 +66,7 @@ def fit(grad: Any, meta: tuple, node: Any) -> Any:
 _ways: dict[tuple, tuple] = {}
 
 
-def _summed(grad: np.ndarray, shape: tuple, node: Any) -> Any:
+def _summed(grad: np.ndarray, shape: tuple, node: Node) -> Any:
     """Return ``sum_to(grad, shape)`` for NumPy's arrays; the axes for a pair of shapes are cached."""
     way = _ways.get((grad.shape, shape))
     if way is None:

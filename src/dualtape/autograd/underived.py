@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tensor.tensor import Tensor, alias
 from ..modes import current
 from .function import Function
 from .node import Node, edge_of, next_sequence
 from .tangents import active, tangent
+
+if TYPE_CHECKING:
+    from .._typing import Array, Wanted
 
 
 def _refusal(name: str) -> NotImplementedError:
@@ -21,12 +24,12 @@ class Underived(Function):
     """The node of such a result; its backward raises."""
 
     @staticmethod
-    def forward(ctx: Any, name: str, result: Any, *inputs: Any) -> Any:
+    def forward(ctx: Any, name: str, result: Any, *inputs: object) -> Any:
         ctx.op = name
         return alias(result)
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Any:
         raise _refusal(ctx.op)
 
 
@@ -35,7 +38,7 @@ class RefusingNode(Node):
 
     __slots__ = ("op",)
 
-    def __init__(self, op: str, result: Any, *inputs: Tensor) -> None:
+    def __init__(self, op: str, result: Array, *inputs: Tensor) -> None:
         self.op = op
         self._edges = tuple([edge_of(x) for x in inputs])
         self._shape, self._dtype = result.shape, result.dtype
@@ -43,7 +46,7 @@ class RefusingNode(Node):
         self._extra = None
         self._seq = next_sequence()
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Wanted = None) -> Any:
         raise _refusal(self.op)
 
 
@@ -65,7 +68,7 @@ def underived(name: str, result: Tensor, *inputs: Tensor) -> Tensor:
     return result
 
 
-def refuse_history(name: str, **constants: Any) -> None:
+def refuse_history(name: str, **constants: object) -> None:
     """Raise if one of these arguments, for which ``name`` has no derivative, requires grad."""
     for argument, value in constants.items():
         if isinstance(value, Tensor) and value.requires_grad and current().grad:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tensor.tensor import Tensor, alias
 from ..errors import warn
 from .engine import queue_callback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class _Engine:
     """The engine under the name that PyTorch's programs use."""
 
     @staticmethod
-    def queue_callback(callback: Any) -> None:
+    def queue_callback(callback: Callable) -> None:
         queue_callback(callback)
 
 
 class _VariableMeta(type):
-    def __instancecheck__(cls, other: Any) -> bool:
+    def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor)
 
 

@@ -12,7 +12,10 @@ first.
 from __future__ import annotations
 
 from sys import _getframe as _frame
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 Counter = list  # [int, tuple | None, *kept]
 
@@ -51,7 +54,7 @@ def caller(depth: int = 1) -> tuple | None:
         return _nearest(_frame(1))
 
 
-def _nearest(frame: Any) -> tuple | None:
+def _nearest(frame: FrameType | None) -> tuple | None:
     while frame is not None:
         code = frame.f_code
         ours = _files.get(code.co_filename)
@@ -63,7 +66,7 @@ def _nearest(frame: Any) -> tuple | None:
     return None
 
 
-def _is_ours(frame: Any) -> bool:
+def _is_ours(frame: FrameType) -> bool:
     ours = frame.f_globals.get("__name__", "").startswith(_PACKAGE)
     if frame.f_code.co_filename[:1] != "<":  # code without a file may be anybody's
         _files[frame.f_code.co_filename] = ours

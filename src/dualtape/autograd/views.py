@@ -22,6 +22,8 @@ from .versions import UNTRACKED
 
 if TYPE_CHECKING:
     from .._tensor.tensor import Tensor
+    from .._typing import Array, Gradient, Gradients, Wanted
+    from .engine import GraphTask
 
 DEFAULT = "DEFAULT"
 IN_CUSTOM_FUNCTION = "IN_CUSTOM_FUNCTION"
@@ -54,7 +56,7 @@ def _refused(tensor: Tensor, creation: str, what: str) -> str:
 Step = tuple
 
 
-def replay(array: Any, step: Step | None, raw: bool) -> Any:
+def replay(array: Array | Tensor, step: Step | None, raw: bool) -> Any:
     """Return the view that the steps give on a new base, an array or (``raw=False``) a tensor."""
     for _, op, values, number in _from_base(step):
         array = (op.forward if raw else op.function)(array, *values)
@@ -79,7 +81,7 @@ class KeyStep:
     view = True
 
     @staticmethod
-    def forward(x: Any, key: Any) -> Any:
+    def forward(x: Array | Tensor, key: object) -> Any:
         return x[key]
 
     function = forward
@@ -123,7 +125,7 @@ def _made(make: Callable, shape: tuple, strides: tuple) -> Any:
     return make(shape) if order is None else np.transpose(make(tuple(shape[d] for d in order[0])), order[1])
 
 
-def unview(g: Any, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | None, record: bool) -> Any:
+def unview(g: Gradient, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | None, record: bool) -> Any:
     """Return the gradient of a base, zero outside the view, given the gradient of the view."""
     steps = _from_base(step)
     if any([op.view == "overlapping" for _, op, _, _ in steps]):
@@ -136,7 +138,7 @@ def unview(g: Any, shape: tuple, dtype: np.dtype, strides: tuple, step: Step | N
     return full
 
 
-def _unview_by_steps(g: Any, like: Any, steps: list[Step]) -> Any:
+def _unview_by_steps(g: Gradient, like: Gradient, steps: list[Step]) -> Any:
     """Return the gradient of a base whose elements occur several times in the view: each op's own formula adds
     them up.
     """
@@ -251,7 +253,7 @@ class AsStridedBackward0(Node):
 
     __slots__ = ("step", "shape", "dtype", "strides")
 
-    def __init__(self, edge: tuple | None, base: Any, step: Step | None, view: Any) -> None:
+    def __init__(self, edge: tuple | None, base: Array, step: Step | None, view: Array) -> None:
         self._edges = (edge,)
         self._shape, self._dtype = view.shape, view.dtype
         self.shape, self.dtype, self.strides = base.shape, base.dtype, getattr(base, "strides", ())
@@ -260,13 +262,13 @@ class AsStridedBackward0(Node):
         self._extra = None
         self._seq = next_sequence()
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Wanted = None) -> Any:
         g = grads[0]
         if g is None:
             return (None,)
         return (unview(g, self.shape, self.dtype, self.strides, self.step, record),)
 
-    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Any, wanted: Wanted, freed: Freed | None) -> Any:
         edge = self._edges[0]
         return () if edge is None else ((edge, unview(g, self.shape, self.dtype, self.strides, self.step, False)),)
 
@@ -301,7 +303,7 @@ class CopySlices(Node):
         self._extra = None
         self._seq = next_sequence()
 
-    def _pull_general(self, grads: list, record: bool, wanted: Any = None) -> Any:
+    def _pull_general(self, grads: list, record: bool, wanted: Wanted = None) -> Any:
         g = grads[0]
         if g is None:
             return (None,) * len(self._edges)
@@ -331,7 +333,7 @@ class CopySlices(Node):
             part[...] = 0 if mine is None else mine
         return (full, *inner[1:])
 
-    def _vjp(self, g: Any, wanted: Any, freed: Any) -> Any:
+    def _vjp(self, g: Gradient | Gradients, wanted: Wanted, freed: Freed | None) -> Any:
         """Return pairs of edge and gradient for NumPy's arrays, if ``fn`` has a fast path."""
         if type(g) is not np.ndarray or type(self._saved) is Freed:
             return None
@@ -362,7 +364,7 @@ class CopySlices(Node):
         pairs = ((edge, full), *pairs) if edge is not None else pairs
         return pairs if wanted is None else [pair for pair in pairs if pair[0][0] in wanted]
 
-    def _release(self, task: Any) -> None:
+    def _release(self, task: GraphTask) -> None:
         self._saved = task.freed or task.free()  # whatever fn saved: it runs once, as PyTorch's does
         if self.fn is not None:
             self.fn._release(task)
@@ -477,7 +479,7 @@ def may_record_write(tensor: Tensor, tracked: bool) -> bool:
     return view.creation is DEFAULT and (not tracked or (tensor._edge is not None and view.base._edge is not None))
 
 
-def disjoint(array: Any) -> bool:
+def disjoint(array: Array) -> bool:
     """Return whether no two elements of a NumPy array share memory, as far as the strides tell without a search."""
     if array.flags.forc or array.ndim == 1 and array.strides[0]:
         return True

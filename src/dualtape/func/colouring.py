@@ -9,14 +9,17 @@ so that each nonzero is visited once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .._typing import SparsePattern
 
 __all__ = ["colour_columns", "star_colouring"]
 
 
-def colour_columns(pattern: Any) -> np.ndarray:
+def colour_columns(pattern: SparsePattern) -> np.ndarray:
     """Return colours of the columns of a sparse matrix: columns with a row in common have different ones.
 
     Parameters
@@ -45,7 +48,7 @@ def colour_columns(pattern: Any) -> np.ndarray:
     return _best(columns.shape[1], least, neighbours, lambda order: _greedy_columns(columns, order))
 
 
-def star_colouring(pattern: Any) -> np.ndarray:
+def star_colouring(pattern: SparsePattern) -> np.ndarray:
     """Return colours of a symmetric matrix such that each entry can be read from one of its two positions in the
     compressed matrix.
 
@@ -99,7 +102,7 @@ def _orders(count: int, degrees: np.ndarray) -> Iterator[np.ndarray]:
         yield busy
 
 
-def _greedy_columns(columns: Any, order: np.ndarray) -> np.ndarray:
+def _greedy_columns(columns: SparsePattern, order: np.ndarray) -> np.ndarray:
     starts, members = columns.indptr.tolist(), columns.indices.tolist()
     used = [0] * columns.shape[0]  # the colours in each row, as bits
     colours = [-1] * columns.shape[1]
@@ -117,7 +120,7 @@ def _greedy_columns(columns: Any, order: np.ndarray) -> np.ndarray:
     return np.array(colours, np.int64)
 
 
-def _greedy_star(rows: Any, order: np.ndarray) -> np.ndarray:
+def _greedy_star(rows: SparsePattern, order: np.ndarray) -> np.ndarray:
     starts, members = rows.indptr.tolist(), rows.indices.tolist()
     around = [0] * rows.shape[0]  # the colours of each vertex's neighbours, as bits
     own = [0] * rows.shape[0]  # each vertex's colour, as a bit; 0: none yet

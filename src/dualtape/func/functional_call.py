@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import starmap
 from operator import setitem
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tensor.tensor import Tensor
 from .._tracebacks import shortened
 from ..ops import FUNCTIONS
+
+if TYPE_CHECKING:
+    from .._typing import Tree
+    from ..nn.modules.module import Module
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
@@ -21,8 +25,8 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 @shortened
 def functional_call(
     module: Callable,
-    parameter_and_buffer_dicts: Any,
-    args: Any = None,
+    parameter_and_buffer_dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    args: Tree = None,
     kwargs: dict | None = None,
     *,
     tie_weights: bool = True,
@@ -131,7 +135,7 @@ def stack_module_state(models: Sequence[Callable]) -> tuple[dict[str, Tensor], d
     return params, buffers
 
 
-def replace_all_batch_norm_modules_(root: Any) -> Any:
+def replace_all_batch_norm_modules_(root: Module) -> Any:
     """Make the batch norms of a module use the statistics of their batch alone: running statistics cannot be written
     inside a transform.
 
@@ -151,7 +155,7 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     return root
 
 
-def _merged(dicts: Any) -> dict[str, Any]:
+def _merged(dicts: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]]) -> dict[str, Any]:
     if isinstance(dicts, Mapping):
         return dict(dicts)
     if not isinstance(dicts, Sequence) or not all(isinstance(d, Mapping) for d in dicts):
@@ -186,11 +190,11 @@ def _tensors(module: Any, prefix: str = "", seen: frozenset = frozenset()) -> It
             yield from _tensors(value, f"{prefix}{name}.", seen | {id(module)})
 
 
-def _is_module(value: Any) -> bool:
+def _is_module(value: object) -> bool:
     return {"_parameters", "_buffers", "_modules"} <= getattr(value, "__dict__", {}).keys()
 
 
-def _is_part(value: Any) -> bool:
+def _is_part(value: object) -> bool:
     return (
         callable(value)
         and hasattr(value, "__dict__")
@@ -220,7 +224,7 @@ def _untied(own: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in own.items() if names[id(tensor)] == name}
 
 
-def _owner(module: Any, name: str) -> tuple[Any, str]:
+def _owner(module: Module, name: str) -> tuple[Any, str]:
     *path, last = name.split(".")
     for part in path:
         module = module[int(part)] if isinstance(module, (list, tuple)) else getattr(module, part)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._tensor.tensor import Tensor
 from ..pytree import tree_map
 from .scope import named_as
+
+if TYPE_CHECKING:
+    from .._typing import Tree
 
 __all__ = ["functionalize"]
 
@@ -36,12 +39,12 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
         )
 
     @named_as(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tree, **kwargs: object) -> Any:
         result = func(*args, **kwargs)
         return result if remove == "mutations" else tree_map(_own, result)
 
     return wrapper
 
 
-def _own(leaf: Any) -> Any:
+def _own(leaf: object) -> Any:
     return leaf.clone() if isinstance(leaf, Tensor) and leaf._is_view() else leaf

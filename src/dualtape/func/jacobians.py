@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -30,6 +30,13 @@ from .scope import (
 from .transforms import RecordedCall, forward_level, push
 from .vmap import vmap
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._typing import Shape, Tree
+    from ..distributed.device_mesh import DeviceMesh
+    from ..pytree import TreeSpec
+
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
 P = ParamSpec("P")
@@ -48,7 +55,7 @@ def basis(tensor: Tensor, start: int, stop: int) -> Tensor:
     return wrap(units.reshape(stop - start, *tensor.shape))
 
 
-def over_rows(function: Callable, points: Any, randomness: str = "error") -> Callable:
+def over_rows(function: Callable, points: Tree, randomness: str = "error") -> Callable:
     """Return ``function`` of one direction as a function of many: by ``vmap``, or one at a time for tensors of classes
     that compute themselves, which cannot be batched.
     """
@@ -62,13 +69,13 @@ def over_rows(function: Callable, points: Any, randomness: str = "error") -> Cal
     return each
 
 
-def _chunks(n: int, size: int | None, mesh: Any) -> list[tuple[int, int]]:
+def _chunks(n: int, size: int | None, mesh: DeviceMesh | None) -> list[tuple[int, int]]:
     first, last = (0, n) if mesh is None else mesh._share(n)
     size = max(n, 1) if size is None else size
     return [(start, min(start + size, last)) for start in range(first, max(last, first + 1), size)]
 
 
-def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
+def _joined(parts: Sequence, shape: Shape, n: int, mesh: DeviceMesh | None) -> Any:
     """Return the results of chunks, concatenated; with a mesh, those of all processes.
 
     ``n`` is their number along the first dimension.
@@ -77,7 +84,7 @@ def _joined(parts: Any, shape: Any, n: int, mesh: Any) -> Any:
     return found if mesh is None else mesh._together(found.reshape(-1, *shape), n)
 
 
-def _nested(rows: list[list], argnums: int | tuple[int, ...], spec: Any, out_spec: Any) -> Any:
+def _nested(rows: list[list], argnums: int | tuple[int, ...], spec: TreeSpec, out_spec: TreeSpec) -> Any:
     """Return parts of a Jacobian, a row for each output, as a tree of the outputs with the arguments inside."""
     inside = [tree_unflatten(row, spec) for row in rows]
     return tree_unflatten(inside if isinstance(argnums, tuple) else [row[0] for row in inside], out_spec)
@@ -105,7 +112,7 @@ def jacrev(
     has_aux: bool = False,
     chunk_size: int | None = None,
     progress: bool | None = None,
-    mesh: Any = None,
+    mesh: DeviceMesh | None = None,
 ) -> Callable[P, Any]:
     """The Jacobian of ``func``, row by row in reverse mode, as a function of the same arguments.
 
@@ -143,7 +150,7 @@ def jacrev(
 
     @named_as(func)
     @shortened
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tree, **kwargs: object) -> Any:
         who = "jacrev(f)(*args)"
         places = check_argnums(argnums, len(args))
         numpy = speaks_numpy(args, kwargs)
@@ -183,7 +190,7 @@ def jacfwd(
     randomness: str = "error",
     chunk_size: int | None = None,
     progress: bool | None = None,
-    mesh: Any = None,
+    mesh: DeviceMesh | None = None,
 ) -> Callable[P, Any]:
     """The Jacobian of ``func``, column by column in forward mode, as a function of the same arguments.
 
@@ -218,14 +225,14 @@ def _by_columns(
     randomness: str,
     chunk_size: int | None,
     progress: bool | None,
-    mesh: Any,
+    mesh: DeviceMesh | None,
     name: str,
 ) -> Callable:
     _check_chunk(name, chunk_size)
 
     @named_as(func)
     @shortened
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tree, **kwargs: object) -> Any:
         who = "jacfwd(f)(*args)"
         places = check_argnums(argnums, len(args))
         numpy = speaks_numpy(args, kwargs)
@@ -277,7 +284,7 @@ def hessian(
     *,
     chunk_size: int | None = None,
     progress: bool | None = None,
-    mesh: Any = None,
+    mesh: DeviceMesh | None = None,
 ) -> Callable[P, Any]:
     """The matrix of second derivatives of ``func``, forward over reverse, as a function of the same arguments.
 

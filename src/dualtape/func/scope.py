@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from threading import Lock
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -27,12 +27,15 @@ from ..autograd.node import AccumulateGrad, edge_of, leaf_edge, next_sequence
 from ..autograd.tangents import active, set_tangent, tangent
 from ..pytree import TreeSpec, tree_flatten, tree_leaves, tree_map
 
+if TYPE_CHECKING:
+    from ..autograd.node import Node
+
 _numpy: Any = None  # dualtape.ops.numpy_tensor, once an array has entered
 
 # --- NumPy in, NumPy out --------------------------------------------------------------------------
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether ``value`` is a floating-point or complex number, Python's or NumPy's, that may stand for a 0-d
     array.
     """
@@ -56,7 +59,7 @@ def as_tensors(tree: Tree, who: str, primal: bool = False) -> tuple[list, TreeSp
     return leaves, spec
 
 
-def from_array(leaf: Any) -> Tensor:
+def from_array(leaf: object) -> Tensor:
     """Return an array or a number as the tensor that functions receive for it, whose methods are NumPy's."""
     global _numpy
     if _numpy is None:
@@ -76,14 +79,14 @@ def as_given(inside: Tensor, leaf: Tensor) -> Tensor:
     return _numpy.entering(inside)
 
 
-def of_kind(value: Any, model: Any, shared: Any = ()) -> Any:
+def of_kind(value: Any, model: object, shared: Any = ()) -> Any:
     """Return ``value``, a new tensor, of NumPy's kind if ``model`` is; as another object if it is among ``shared``."""
     if _numpy is None or type(model) is not _numpy.NumpyTensor or type(value) is not Tensor:
         return value
     return _numpy.like(value, True) if any([value is one for one in shared]) else _numpy.marked(value)
 
 
-def _hint(leaf: Any) -> str:
+def _hint(leaf: object) -> str:
     if isinstance(leaf, int):
         return f": derivatives are of floating-point numbers, {float(leaf)}"
     if isinstance(leaf, (str, bytes, type(None))):
@@ -91,7 +94,7 @@ def _hint(leaf: Any) -> str:
     return ": utils._pytree.register_dataclass and register_pytree_node tell what a class of one's own holds"
 
 
-def speaks_numpy(*trees: Any) -> bool:
+def speaks_numpy(*trees: Tree) -> bool:
     """Return whether the arguments are NumPy's: ``trees`` contain arrays or numbers, no tensors, and no other transform
     is running.
     """
@@ -151,7 +154,7 @@ def check_argnums(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]
 def with_chosen(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ...]) -> Callable:
     """Return ``func`` as a function of the chosen arguments alone."""
 
-    def of_chosen(*values: Any) -> Any:
+    def of_chosen(*values: Tree) -> Any:
         given = list(args)
         for n, value in zip(places, values, strict=True):
             given[n] = value
@@ -160,7 +163,7 @@ def with_chosen(func: Callable, args: tuple, kwargs: dict, places: tuple[int, ..
     return of_chosen
 
 
-def split_aux(output: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
+def split_aux(output: Tree, has_aux: bool, who: str) -> tuple[Any, Any]:
     """Return the output of a function, and its auxiliary output."""
     if not has_aux:
         return output, None
@@ -215,7 +218,7 @@ class Scope:
         modes.enter(self._inside, self.outside)
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         now = modes._set(self.outside).old_value
         self.end = next_sequence()
         if now is not self._inside:
@@ -271,7 +274,7 @@ class Scope:
                     stack.append(one[0])
         return False
 
-    def outward(self, value: Any, reaches: bool | None = None) -> Any:
+    def outward(self, value: object, reaches: bool | None = None) -> Any:
         """Return a result as the caller receives it, without connection to the tensors of the function; other objects
         unchanged.
 
@@ -292,7 +295,7 @@ class Scope:
         return new
 
 
-def _made_before(node: Any) -> bool:
+def _made_before(node: Node) -> bool:
     """Return whether ``node`` was made in a transform that has ended, and so need not lead to differentiable
     tensors.
     """

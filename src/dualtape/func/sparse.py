@@ -9,7 +9,7 @@ of the problem if each value depends on a few inputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..autograd import forward_ad
 from ..autograd.api import grad
 from .colouring import colour_columns, star_colouring
 from .scope import entered
+
+if TYPE_CHECKING:
+    from .._typing import SparsePattern, Tree
 
 __all__ = ["SparseDerivative", "hessian_pattern", "jacobian_pattern", "sparse_hessian", "sparse_jacobian"]
 
@@ -65,7 +68,7 @@ def jacobian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
            [0, 0, 1, 1]])
     """
 
-    def pattern(*args: Any, **kwargs: Any) -> Any:
+    def pattern(*args: Tree, **kwargs: object) -> Any:
         return _detect(func, argnums, args, kwargs, False, False)
 
     return pattern
@@ -99,7 +102,7 @@ def hessian_pattern(func: Callable, argnums: int = 0) -> Callable[..., Any]:
            [0, 0, 1, 0]])
     """
 
-    def pattern(*args: Any, **kwargs: Any) -> Any:
+    def pattern(*args: Tree, **kwargs: object) -> Any:
         return _detect(func, argnums, args, kwargs, False, True)
 
     return pattern
@@ -247,7 +250,7 @@ class SparseDerivative:
         self,
         func: Callable,
         argnums: int,
-        pattern: Any,
+        pattern: SparsePattern,
         has_aux: bool,
         mode: str | None,
         check: bool,
@@ -268,7 +271,7 @@ class SparseDerivative:
     passes = property(lambda self: None if self._plan is None else self._plan.passes)
     mode = property(lambda self: None if self._plan is None else self._plan.mode)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Tree, **kwargs: object) -> Any:
         x = _input(args, self._argnums, self._name)
         plan = self._plan
         if plan is None or self._given is None:
@@ -387,7 +390,7 @@ class _Plan:
 
     __slots__ = ("pattern", "mode", "passes", "twins", "_colours", "_order", "_bounds", "_places")
 
-    def __init__(self, pattern: Any, mode: str | None) -> None:
+    def __init__(self, pattern: SparsePattern, mode: str | None) -> None:
         self.pattern = pattern
         rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
         columns = pattern.indices
@@ -420,7 +423,7 @@ class _Plan:
             yield self._colours == colour, self._order[part], self._places[part]
 
 
-def _cheaper(pattern: Any, mode: str | None) -> tuple[str, np.ndarray]:
+def _cheaper(pattern: SparsePattern, mode: str | None) -> tuple[str, np.ndarray]:
     """Return the mode with cheaper products, and its colours."""
     if mode == _FORWARD:
         return mode, colour_columns(pattern)
@@ -441,7 +444,7 @@ def _cheaper(pattern: Any, mode: str | None) -> tuple[str, np.ndarray]:
     return (second, others) if weight[second] * (others.max(initial=-1) + 1) < cost else (first, colours)
 
 
-def _as_pattern(pattern: Any, symmetric: bool) -> Any:
+def _as_pattern(pattern: SparsePattern | np.ndarray, symmetric: bool) -> Any:
     """Return a given pattern as CSR with sorted indices."""
     try:
         given = _sparse.csr_array(pattern)
@@ -455,7 +458,7 @@ def _as_pattern(pattern: Any, symmetric: bool) -> Any:
     return _structure(given.indptr, given.indices, given.shape, symmetric)
 
 
-def _structure(indptr: Any, indices: Any, shape: tuple, symmetric: bool) -> Any:
+def _structure(indptr: np.ndarray, indices: np.ndarray, shape: tuple, symmetric: bool) -> Any:
     found = _sparse.csr_array((np.ones(len(indices), np.bool_), indices, indptr), shape)
     if symmetric:
         found = (found + found.T).tocsr()

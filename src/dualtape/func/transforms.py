@@ -114,7 +114,7 @@ class RecordedCall:
 
 
 @shortened
-def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+def vjp(func: Callable, *primals: Tree, has_aux: bool = False) -> tuple:
     """Return the value of ``func`` at ``primals``, and the function that maps gradients of the outputs to those of the
     primals.
 
@@ -147,7 +147,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     pulled.check_tensors(who)
     convert = as_numpy if numpy else lambda tree: tree
 
-    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> tuple:
+    def vjp_fn(cotangents: Tree, retain_graph: bool = True, create_graph: bool | None = None) -> tuple:
         """The gradients of the primals, given those of the outputs."""
         given = tree_structure(cotangents)
         if given != pulled.out_spec:
@@ -185,7 +185,7 @@ def grad_and_value(
 
     @named_as(func)
     @shortened
-    def wrapper(*args: Any, **kwargs: Any) -> tuple:
+    def wrapper(*args: Tree, **kwargs: object) -> tuple:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad_and_value(f)(*args)")
         return gradient, ((value, aux) if has_aux else value)
 
@@ -218,7 +218,7 @@ def value_and_grad(
 
     @named_as(func)
     @shortened
-    def wrapper(*args: Any, **kwargs: Any) -> tuple:
+    def wrapper(*args: Tree, **kwargs: object) -> tuple:
         gradient, value, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "value_and_grad(f)(*args)")
         return ((value, aux) if has_aux else value), gradient
 
@@ -247,7 +247,7 @@ def grad(func: Callable[P, Any], argnums: int | tuple[int, ...] = 0, has_aux: bo
 
     @named_as(func)
     @shortened
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Tree, **kwargs: object) -> Any:
         gradient, _, aux = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad(f)(*args)")
         return (gradient, aux) if has_aux else gradient
 
@@ -315,7 +315,7 @@ def push(func: Callable, primals: list, tangents: list, level: ForwardLevel) -> 
 
 
 @shortened
-def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:
+def jvp(func: Callable, primals: Tree, tangents: Tree, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """Return the value of ``func`` at ``primals`` and its derivative along ``tangents``, in one forward pass.
 
     Parameters
@@ -379,7 +379,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
 
 
 @shortened
-def linearize(func: Callable, *primals: Any) -> tuple:
+def linearize(func: Callable, *primals: Tree) -> tuple:
     """Return the value of ``func`` at ``primals``, and its derivative there as a linear function of a direction.
 
     ``func`` runs once: the linear function reuses what was recorded, by differentiating the backward pass with
@@ -414,7 +414,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
             else (None,) * len(pulled.inputs)
         )
 
-    def jvp_fn(*tangents: Any) -> Any:
+    def jvp_fn(*tangents: Tree) -> Any:
         """The derivative along ``tangents``, one for each primal."""
         leaves, given = as_tensors(tangents, "jvp_fn")
         if given != pulled.spec:

@@ -8,7 +8,7 @@ gradients are recorded as always.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import modes
 from .._tensor.tensor import Tensor, wrap
@@ -20,6 +20,11 @@ from ..ops.batching import batch, reveal, unbatch
 from ..pytree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .scope import from_array, named_as, of_kind
 
+if TYPE_CHECKING:
+    from .._typing import Array, Dims, Tree
+    from ..distributed.device_mesh import DeviceMesh
+    from ..pytree import TreeSpec
+
 __all__ = ["chunk_vmap", "debug_unwrap", "vmap"]
 
 
@@ -28,12 +33,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def vmap(
     func: F,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: Dims = 0,
+    out_dims: Dims = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-    mesh: Any = None,
+    mesh: DeviceMesh | None = None,
 ) -> F:
     """Return a function that applies ``func`` to every entry along a dimension.
 
@@ -75,7 +80,7 @@ def vmap(
 
     @named_as(func)
     @shortened
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: Tree, **kwargs: object) -> Any:
         size, leaves, dims, spec = _inputs(args, in_dims, func)
         given = [*leaves, *tree_leaves(kwargs)] if kwargs else leaves
         arrays_only = False
@@ -106,7 +111,7 @@ def vmap(
 
 
 def chunk_vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+    func: Callable, in_dims: Dims = 0, out_dims: Dims = 0, randomness: str = "error", chunks: int = 2
 ) -> Callable:
     """Return :func:`vmap` in ``chunks`` chunks; ``vmap(..., chunk_size=)`` sets their size.
 
@@ -119,7 +124,7 @@ def chunk_vmap(
 
     @named_as(func)
     @shortened
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: Tree, **kwargs: object) -> Any:
         if chunks < 1:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         size = -(-_inputs(args, in_dims, func)[0] // chunks)
@@ -160,12 +165,12 @@ def _name(func: Callable) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
-def _seen(leaf: Any) -> Any:
+def _seen(leaf: object) -> Any:
     """Return a leaf as the function receives it: arrays become tensors."""
     return from_array(leaf) if is_array(leaf) else leaf
 
 
-def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list, Any]:
+def _inputs(args: tuple, in_dims: Dims, func: Callable) -> tuple[int, list, list, Any]:
     """Return the number of samples, the leaves of the arguments, the dimension of each, and their spec."""
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -206,15 +211,15 @@ def _inputs(args: tuple, in_dims: Any, func: Callable) -> tuple[int, list, list,
     return sizes.pop(), leaves, dims, spec
 
 
-def _is_tensor(leaf: Any) -> bool:
+def _is_tensor(leaf: object) -> bool:
     return isinstance(leaf, Tensor) or is_array(leaf)
 
 
-def _call(func: Callable, in_dims: Any) -> str:
+def _call(func: Callable, in_dims: Dims) -> str:
     return f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
 
 
-def _check(leaf: Any, dim: Any, call: str) -> None:
+def _check(leaf: Array | Tensor, dim: Any, call: str) -> None:
     """Raise unless an input has this dimension."""
     if not isinstance(dim, int) or isinstance(dim, bool):
         raise ValueError(
@@ -234,7 +239,7 @@ def _check(leaf: Any, dim: Any, call: str) -> None:
         )
 
 
-def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str) -> Any:
+def _flat(func: Callable, size: int, leaves: list, dims: list, spec: TreeSpec, out_dims: Dims, randomness: str) -> Any:
     """Run all samples at once."""
     mode = modes.current()
     level = BatchLevel(size, randomness, _name(func))
@@ -254,7 +259,7 @@ def _flat(func: Callable, size: int, leaves: list, dims: list, spec: Any, out_di
             modes.keep(now, mode, "batches")
 
 
-def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
+def _out_dims(out_dims: Dims, spec: TreeSpec, func: Callable) -> list:
     if not spec.is_leaf() or not isinstance(out_dims, tuple):
         dims = broadcast_prefix(out_dims, spec)
     else:
@@ -275,7 +280,7 @@ def _out_dims(out_dims: Any, spec: Any, func: Callable) -> list:
     return dims
 
 
-def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable, given: dict) -> Any:
+def _outputs(result: Tree, out_dims: Dims, level: BatchLevel, func: Callable, given: dict) -> Any:
     """Return the results with visible samples; ``given`` maps samples to the function's inputs and dimensions."""
     leaves, spec = tree_flatten(result)
     dims = _out_dims(out_dims, spec, func)
@@ -285,7 +290,7 @@ def _outputs(result: Any, out_dims: Any, level: BatchLevel, func: Callable, give
     )
 
 
-def _shown(leaf: Any, dim: int | None, level: BatchLevel, func: Callable, given: dict, bases: set[int]) -> Any:
+def _shown(leaf: object, dim: int | None, level: BatchLevel, func: Callable, given: dict, bases: set[int]) -> Any:
     """Return one result with visible samples: the same tensor for the same sample, an argument for its own sample; a
     view only of tensors that outlive the call.
     """
@@ -328,8 +333,8 @@ def _spread(
     size: int,
     leaves: list,
     dims: list,
-    spec: Any,
-    out_dims: Any,
+    spec: TreeSpec,
+    out_dims: Dims,
     randomness: str,
     chunk_size: int | None,
     mesh: Any,
@@ -356,7 +361,14 @@ def _spread(
 
 
 def _chunked(
-    func: Callable, size: int, leaves: list, dims: list, spec: Any, out_dims: Any, randomness: str, chunk_size: int
+    func: Callable,
+    size: int,
+    leaves: list,
+    dims: list,
+    spec: TreeSpec,
+    out_dims: Dims,
+    randomness: str,
+    chunk_size: int,
 ) -> Any:
     """Run ``chunk_size`` samples at a time, and join the results."""
     from ..random import generator as random
