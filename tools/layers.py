@@ -64,6 +64,9 @@ LAYERS = (
         (
             "utils",
             "_C",
+            "_library",
+            "_ops",
+            "fx",
             "_dynamo",
             "_functorch",
             "_jit_internal",

@@ -71,6 +71,8 @@ from . import __future__ as __future__
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _jit_internal as _jit_internal
+from . import _library as _library
+from . import _ops as _ops
 from . import accelerator as accelerator
 from . import amp as amp
 from . import array_api as array_api

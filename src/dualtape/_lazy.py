@@ -33,6 +33,8 @@ _MODULES = (
     "_dynamo",
     "_functorch",
     "_jit_internal",
+    "_library",
+    "_ops",
     "func",
     "library",
     "compiler",

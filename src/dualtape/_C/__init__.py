@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 
 from .._tensor.tensor import Tensor as TensorBase
+from ..library.overloads import BelowAutograd as _AutoDispatchBelowAutograd
 from ..ops.linalg_error import LinAlgError as _LinAlgError
 from ..overrides.subclass import DisableTorchFunction as DisableTorchFunction
 from ..overrides.subclass import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -15,6 +16,7 @@ from . import _functions as _functions
 from . import _nn as _nn
 
 __all__ = [
+    "_AutoDispatchBelowAutograd",
     "_LinAlgError",
     "_get_tracing_state",
     "_log_api_usage_once",
