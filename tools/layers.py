@@ -67,6 +67,7 @@ LAYERS = (
             "_library",
             "_ops",
             "fx",
+            "functional",
             "_dynamo",
             "_functorch",
             "_jit_internal",

@@ -12,8 +12,11 @@ from ..overrides.subclass import DisableTorchFunctionSubclass as DisableTorchFun
 from ..overrides.subclass import disabled_dispatch as _disabled_torch_dispatch_impl
 from ..overrides.subclass import disabled_function as _disabled_torch_function_impl
 from . import _autograd as _autograd
+from . import _fft as _fft
 from . import _functions as _functions
+from . import _linalg as _linalg
 from . import _nn as _nn
+from . import _special as _special
 
 __all__ = [
     "_AutoDispatchBelowAutograd",
