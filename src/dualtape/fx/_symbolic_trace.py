@@ -57,7 +57,7 @@ PH = PHBase()
 
 
 class PHWithMeta(PHBase):
-    """An input that is not fixed, and what is known of it."""
+    """An input that is not fixed, with a name."""
 
     def __init__(self, ph_key: str | None = None) -> None:
         super().__init__()

@@ -26,37 +26,17 @@ from .node import Node, map_arg
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
-_OPERATORS = {
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "lt": "{} < {}",
-    "gt": "{} > {}",
-    "le": "{} <= {}",
-    "ge": "{} >= {}",
-    "pos": "+{}",
-    "neg": "-{}",
-    "invert": "~{}",
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "floordiv": "{} // {}",
-    "truediv": "{} / {}",
-    "mod": "{} % {}",
-    "pow": "{} ** {}",
-    "matmul": "{} @ {}",
-    "lshift": "{} << {}",
-    "rshift": "{} >> {}",
-    "and_": "{} & {}",
-    "or_": "{} | {}",
-    "xor": "{} ^ {}",
-    "getitem": "{}[{}]",
-}
-_IN_PLACE = {
-    f"i{name.rstrip('_')}": text.replace("} ", "} ", 1).replace("{} ", "{} ", 1)
-    for name, text in _OPERATORS.items()
-    if name
-    in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor")
-}
+# The signs of the functions of the module operator.
+_SIGNS = dict(
+    pair.split(":")
+    for pair in (
+        "add:+ sub:- mul:* floordiv:// truediv:/ mod:% pow:** matmul:@ lshift:<< rshift:>> and_:& or_:| xor:^"
+    ).split()
+)
+_COMPARISONS = dict(pair.split(":") for pair in "eq:== ne:!= lt:< gt:> le:<= ge:>=".split())
+_OPERATORS = {name: f"{{}} {sign} {{}}" for name, sign in {**_SIGNS, **_COMPARISONS}.items()}
+_OPERATORS.update(pos="+{}", neg="-{}", invert="~{}", getitem="{}[{}]")
+_IN_PLACE = {f"i{name.rstrip('_')}": sign for name, sign in _SIGNS.items()}
 _NUMBERED = re.compile(r"(.*)_(\d+)$")
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
 # Names that generated code needs.
@@ -327,8 +307,7 @@ class CodeGen:
                 return [f"{name}{kind} = {_OPERATORS[short].format(*map(source.value, node.args))}"]
             if short in _IN_PLACE:
                 left, right = map(source.value, node.args)
-                sign = _IN_PLACE[short].split()[1]
-                return [f"{left} {sign}= {right};  {name}{kind} = {left}"]
+                return [f"{left} {_IN_PLACE[short]}= {right};  {name}{kind} = {left}"]
         path = qualified_name(target)
         called = source.name_of(path, target) if "." in path else path
         if path == "getattr" and len(node.args) == 2 and isinstance(node.args[1], str) and node.args[1].isidentifier():
@@ -393,11 +372,9 @@ class Graph:
     def __init__(self, owning_module: Any = None, tracer_cls: type | None = None, tracer_extras: Any = None) -> None:
         self._root = Node(self, "", "root", "", (), {})
         self._insert: Callable[[Node], None] = self._root.prepend
-        self._graph_namespace = _Namespace()
+        self._codegen, self._graph_namespace = CodeGen(), _Namespace()
+        self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
         self._owning_module = owning_module
-        self._tracer_cls = tracer_cls
-        self._tracer_extras = tracer_extras
-        self._codegen = CodeGen()
 
     @property
     def owning_module(self) -> Any:
@@ -507,13 +484,12 @@ class Graph:
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
         """Copy the nodes of a graph that are not in ``val_map`` yet, and return its result."""
-        for node in g.nodes:
-            if node in val_map:
-                continue
-            if node.op == "output":
-                result = map_arg(node.args[0], lambda used: val_map[used])
-                return (result, node) if return_output_node else result
-            val_map[node] = self.node_copy(node, lambda used: val_map[used])
+        known = lambda used: val_map[used]
+        for old in [node for node in g.nodes if node not in val_map]:
+            if old.op == "output":
+                result = map_arg(old.args[0], known)
+                return (result, old) if return_output_node else result
+            val_map[old] = self.node_copy(old, known)
         return None
 
     # --- changing ---------------------------------------------------------------------------------

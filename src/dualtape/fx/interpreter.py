@@ -35,10 +35,9 @@ class Interpreter:
         self.module = module
         self.submodules = dict(module.named_modules())
         self.graph: Graph = module.graph if graph is None else graph
+        self.name, self.extra_traceback = "Interpreter", True
         self.env: dict[Node, Any] = {}
-        self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values
-        self.extra_traceback = True
         self.user_to_last_uses: dict[Node, list[Node]] = {}
         seen: set[Node] = set()
         for node in reversed(self.graph.nodes) if garbage_collect_values else ():
@@ -63,11 +62,10 @@ class Interpreter:
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
         self.args_iter: Iterator[Any] = iter(args)
-        for node in self.graph.nodes:
-            if node in self.env:
-                continue
+        # Values of nodes that were given are not computed.
+        for node in [node for node in self.graph.nodes if node not in self.env]:
             try:
-                self.env[node] = self.run_node(node)
+                value = self.env[node] = self.run_node(node)
             except Exception as error:
                 if self.extra_traceback:
                     error.add_note(f"While executing {node.format_node()}")
@@ -75,8 +73,7 @@ class Interpreter:
             for used in self.user_to_last_uses.get(node, ()):
                 self.env.pop(used, None)
             if node.op == "output":
-                result = self.env[node]
-                return self.graph.process_outputs(result) if enable_io_processing else result
+                return self.graph.process_outputs(value) if enable_io_processing else value
         return None
 
     def boxed_run(self, args_list: list[Any]) -> Any:
