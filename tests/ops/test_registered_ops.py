@@ -317,6 +317,9 @@ def test_an_op_that_writes_is_counted_and_spoils_what_was_saved() -> None:
     op(x)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+    # Its gradient would be that of the value before.
+    with pytest.raises(RuntimeError, match="writes to an argument that requires grad"):
+        op(w)
     with dt.no_grad():
         op(w)
     with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator"):

@@ -316,6 +316,14 @@ def impl(qualname: Any, types: str | Sequence[str], func: Callable | None = None
         The kernel; without it, this is a decorator.
     lib : Library, optional
         The library that registers it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::fifth", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::fifth", "default", lambda x: x / 5)
+    >>> dt.ops.mine.fifth(dt.ones(1))
+    tensor([0.2000])
     """
     if isinstance(qualname, Library):
         # An older form: impl(lib, name, dispatch_key) as a decorator.
@@ -352,6 +360,15 @@ def register_kernel(
         The kernel; without it, this is a decorator.
     lib : Library, optional
         The library that registers it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::sixth", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::sixth", "default", lambda x: x / 6)
+    >>> _ = dt.library.register_kernel("mine::sixth", "cpu", lambda x: x * 0)
+    >>> dt.ops.mine.sixth(dt.ones(1))
+    tensor([0.])
     """
     if func is None:
         return lambda function: register_kernel(op, device_types, function, lib=lib)
@@ -413,6 +430,15 @@ def register_fake(
         The library that registers it.
     allow_override : bool
         Whether it may replace another.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::seventh", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::seventh", "default", lambda x: x / 7)
+    >>> _ = dt.library.register_fake("mine::seventh", lambda x: dt.empty_like(x))
+    >>> dt.library.opcheck(dt.ops.mine.seventh, (dt.ones(1),), test_utils="test_faketensor")
+    {'test_faketensor': 'SUCCESS'}
     """
     if func is None:
         return lambda function: register_fake(op, function, lib=lib, allow_override=allow_override)
@@ -436,6 +462,13 @@ def impl_abstract(qualname: str, func: Callable | None = None, *, lib: Library |
         Takes the op's arguments.
     lib : Library, optional
         The library that registers it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::eighth", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::eighth", "default", lambda x: x / 8)
+    >>> _ = dt.library.impl_abstract("mine::eighth", lambda x: dt.empty_like(x))
     """
     return register_fake(qualname, func, lib=lib)
 
@@ -452,6 +485,15 @@ def register_vmap(op: Op, func: Callable | None = None, /, *, lib: Library | Non
         decorator.
     lib : Library, optional
         The library that registers it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::ninth", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::ninth", "default", lambda x: x / 9)
+    >>> _ = dt.library.register_vmap("mine::ninth", lambda info, in_dims, x: (x * 0, 0))
+    >>> dt.vmap(dt.ops.mine.ninth)(dt.ones(2))
+    tensor([0., 0.])
     """
     if func is None:
         return lambda function: register_vmap(op, function, lib=lib)
@@ -472,6 +514,16 @@ def register_autocast(op: Op, device_type: str, cast_inputs: DType, /, *, lib: L
         The dtype.
     lib : Library, optional
         The library that registers it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::tenth", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::tenth", "default", lambda x: x / 10)
+    >>> dt.library.register_autocast("mine::tenth", "cpu", dt.bfloat16)
+    >>> with dt.autocast("cpu"):
+    ...     dt.ops.mine.tenth(dt.ones(1)).dtype == dt.bfloat16
+    True
     """
     set_autocast(_of(op), device_type, cast_inputs)
 
@@ -491,6 +543,17 @@ def register_torch_dispatch(
         Of a mode ``func(mode, op, types, args, kwargs)``; of a subclass the same without ``mode``.
     lib : Library, optional
         The library that registers it.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::eleventh", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::eleventh", "default", lambda x: x / 11)
+    >>> from dualtape.utils._python_dispatch import TorchDispatchMode
+    >>> class Zeros(TorchDispatchMode):
+    ...     pass
+    >>> rule = lambda mode, op, types, args, kwargs: dt.zeros(1)
+    >>> _ = dt.library.register_torch_dispatch("mine::eleventh", Zeros, rule)
     """
     if func is None:
         return lambda function: register_torch_dispatch(op, torch_dispatch_class, function, lib=lib)
@@ -507,6 +570,14 @@ def get_kernel(op: Op, dispatch_key: Any) -> Callable:
         The op.
     dispatch_key : str
         As "CPU"; a kernel for all devices is found under every device.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.define("mine::twelfth", "(Tensor x) -> Tensor")
+    >>> dt.library.impl("mine::twelfth", "default", lambda x: x / 12)
+    >>> dt.library.get_kernel("mine::twelfth", "CPU")(dt.tensor([12.0]))
+    tensor([1.])
     """
     one = _of(op)
     key = str(dispatch_key).rpartition(".")[2]
@@ -529,6 +600,14 @@ def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: object,
         The arguments it writes to.
     schema : str, optional
         Its schema.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.triton_op("mine::f", mutates_args=())
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: triton_op: mine::f: ...
     """
     raise NotImplementedError(
         f"triton_op: {name}: Triton kernels are not run here; library.custom_op takes any function"
@@ -542,5 +621,13 @@ def wrap_triton(triton_kernel: Callable, /) -> NoReturn:
     ----------
     triton_kernel : callable
         The kernel.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> dt.library.wrap_triton(len)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: wrap_triton: Triton kernels are not run here
     """
     raise NotImplementedError("wrap_triton: Triton kernels are not run here")

@@ -13,7 +13,17 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What is noted of a tensor."""
+    """What is noted of a tensor.
+
+    Examples
+    --------
+    >>> import dualtape as dt
+    >>> from dualtape.fx.passes.shape_prop import ShapeProp
+    >>> traced = dt.fx.symbolic_trace(dt.nn.ReLU())
+    >>> y = ShapeProp(traced).propagate(dt.ones(2))
+    >>> traced.graph.output_node().meta["tensor_meta"].stride
+    (1,)
+    """
 
     shape: Any
     dtype: Any
