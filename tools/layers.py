@@ -64,6 +64,10 @@ LAYERS = (
         (
             "utils",
             "_C",
+            "_library",
+            "_ops",
+            "fx",
+            "functional",
             "_dynamo",
             "_functorch",
             "_jit_internal",

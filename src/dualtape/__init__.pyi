@@ -71,6 +71,8 @@ from . import __future__ as __future__
 from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _jit_internal as _jit_internal
+from . import _library as _library
+from . import _ops as _ops
 from . import accelerator as accelerator
 from . import amp as amp
 from . import array_api as array_api
@@ -87,7 +89,9 @@ from .draw import Drawing as _Drawing
 draw: _Drawing
 from . import fft as fft
 from . import func as func
+from . import functional as functional
 from . import futures as futures
+from . import fx as fx
 from . import hips as hips
 from . import hub as hub
 from . import jit as jit
@@ -117,6 +121,7 @@ from . import version as version
 from .amp import GradScaler as GradScaler
 from ._tensor.storage import TypedStorage as TypedStorage
 from ._tensor.storage import UntypedStorage as UntypedStorage
+from .fx.asserts import _assert as _assert
 from .random.distributions import _sample_dirichlet as _sample_dirichlet
 from .random.distributions import _standard_gamma as _standard_gamma
 from .nn.native import adaptive_max_pool1d as adaptive_max_pool1d

@@ -124,7 +124,7 @@ def test_left_out_modules_have_reasons() -> None:
         }
     )
     here = {
-        "accelerator amp autograd backends compiler cpu cuda distributed distributions func functional futures jit",
+        "accelerator amp autograd backends compiler cpu cuda distributed distributions func functional futures fx jit",
         "library linalg multiprocessing nested nn ops optim overrides profiler quasirandom random return_types",
         "serialization signal sparse special storage testing torch_version types utils version fft __config__",
         "__future__",

@@ -5,16 +5,21 @@ from __future__ import annotations
 import weakref
 
 from .._tensor.tensor import Tensor as TensorBase
+from ..library.overloads import BelowAutograd as _AutoDispatchBelowAutograd
 from ..ops.linalg_error import LinAlgError as _LinAlgError
 from ..overrides.subclass import DisableTorchFunction as DisableTorchFunction
 from ..overrides.subclass import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from ..overrides.subclass import disabled_dispatch as _disabled_torch_dispatch_impl
 from ..overrides.subclass import disabled_function as _disabled_torch_function_impl
 from . import _autograd as _autograd
+from . import _fft as _fft
 from . import _functions as _functions
+from . import _linalg as _linalg
 from . import _nn as _nn
+from . import _special as _special
 
 __all__ = [
+    "_AutoDispatchBelowAutograd",
     "_LinAlgError",
     "_get_tracing_state",
     "_log_api_usage_once",

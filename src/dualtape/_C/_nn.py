@@ -1,7 +1,8 @@
-"""``torch._C._nn``: how PyTorch reads the arguments of ``to``."""
+"""``torch._C._nn``: how PyTorch reads the arguments of ``to``; functions of ``nn.functional``, for generated code."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .._tensor.device import device
@@ -21,3 +22,13 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[device | None, dtype | None, b
     (device(type='cpu'), dualtape.float64, False, None)
     """
     return parse_to(*args, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    functions = import_module("dualtape.nn.functional")
+    found = getattr(functions, "logsigmoid" if name == "log_sigmoid" else name, None)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

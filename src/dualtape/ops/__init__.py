@@ -10,13 +10,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from types import SimpleNamespace
+from importlib.util import find_spec
 from typing import Any
 
 from . import publish, table
 from .dispatch import FUNCTIONS as FUNCTIONS
 from .dispatch import NAMESPACES as NAMESPACES
 from .families import index
+from .user_ops import namespace_of
 
 # NumPy warns at its caller of floating-point errors, such as a division by zero; PyTorch's users expect inf and NaN
 # without a warning. np.errstate(all="raise") still raises.
@@ -88,7 +89,9 @@ def __getattr__(name: str) -> Any:
         return import_module(".aten", __name__)
     if name == "load_library":
         return _load_library
-    functions = NAMESPACES.get(f"ops.{name}")
-    if functions is None:
+    # ``from dualtape.ops import jvp`` asks here before it looks for the module.
+    reserved = name.startswith("__") or find_spec(f"{__name__}.{name}") is not None
+    found = None if reserved else namespace_of(name)
+    if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: no op was declared in such a namespace")
-    return SimpleNamespace(**functions)
+    return found

@@ -45,7 +45,12 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
         inside = mode.replace(dispatches=mode.dispatches[:-1], grad=False)
         try:
             modes._set(inside)
-            result = mode.dispatches[-1].__torch_dispatch__(function, types, args, kwargs)
+            innermost = mode.dispatches[-1]
+            rule = _rule(function, type(innermost))
+            if rule is None:
+                result = innermost.__torch_dispatch__(function, types, args, kwargs)
+            else:
+                result = rule(innermost, function, types, args, kwargs)
         finally:
             now = modes._set(mode).old_value
             if now is not inside and modes.was_changed(now, mode):
@@ -55,7 +60,8 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
         try:
             modes._set(inside)
             for value in found:
-                result = type(value).__torch_dispatch__(function, types, args, kwargs)
+                handler = _rule(function, type(value)) or type(value).__torch_dispatch__
+                result = handler(function, types, args, kwargs)
                 if result is not NotImplemented:
                     break
         finally:
@@ -66,6 +72,12 @@ def answer(function: Callable, args: tuple, kwargs: dict) -> Any:
         name = getattr(function, "__name__", repr(function))
         raise TypeError(f"Multiple dispatch failed for {name!r}: every __torch_dispatch__ returned NotImplemented")
     return result
+
+
+def _rule(function: Any, kind: type) -> Callable | None:
+    """Return what a registered op does in place of ``__torch_dispatch__`` of a class; None if nothing was given."""
+    rules = getattr(function, "_dispatch_rules", None)
+    return None if rules is None else rules.get(kind)
 
 
 def execute(op: Any, values: list) -> Any:

@@ -15,6 +15,7 @@ from ..._tensor.tensor import Tensor
 from ...autograd.hooks import RemovableHandle
 from ...settings import typename
 from ..parameter import Buffer, Parameter
+from . import _state, _walk
 from ._backward_hooks import BackwardHook as BackwardHook
 from ._calls import Calls
 from ._calls import _global_backward_hooks as _global_backward_hooks
@@ -360,3 +361,7 @@ def register_module_parameter_registration_hook(hook: Callable) -> RemovableHand
     bias
     """
     return RemovableHandle.add(_global_parameter_registration_hooks, hook)
+
+
+# Programs evaluate the annotations of a class in the modules of its bases: typing.get_type_hints.
+vars(_state)["Module"] = vars(_walk)["Module"] = Module

@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ._listing import listing
-from ._tensor.creation import tensor
-from ._tensor.tensor import Tensor
-from .autograd.gradcheck import gradcheck, gradgradcheck
-from .errors import DeclarationError
-from .func import vmap
-from .ops.dispatch import FUNCTIONS
-from .ops.families import index
-from .ops.formulas import in_dtype_of
-from .ops.samples import (
+from .._tensor.creation import tensor
+from .._tensor.tensor import Tensor
+from ..autograd.gradcheck import gradcheck, gradgradcheck
+from ..errors import DeclarationError
+from ..func import vmap
+from ..ops.dispatch import FUNCTIONS
+from ..ops.families import index
+from ..ops.formulas import in_dtype_of
+from ..ops.samples import (
     Array,
     Sample,
     apart,
@@ -36,8 +35,8 @@ from .ops.samples import (
     spd,
     unit,
 )
-from .ops.table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, Op, formula_names, named
-from .ops.table import op as declare
+from ..ops.table import BROADCASTING, ELEMENTWISE, GENERAL, TABLE, Op, formula_names, named
+from ..ops.table import op as declare
 
 __all__ = [
     "apart",
@@ -253,6 +252,3 @@ def _check_call(row: Op, args: tuple, kwargs: dict) -> None:
 
 def _several(value: Any) -> tuple:
     return tuple(value) if isinstance(value, tuple) else (value,)
-
-
-__dir__ = listing(__name__)
