@@ -6,7 +6,9 @@ parameters, or swap the parameters with new ones, so that the objects remain and
 
 from __future__ import annotations
 
-from .nn.modules import _conversion_settings as _settings
+from .nn import modules as _modules
+
+_settings = _modules._conversion_settings
 
 __all__ = [
     "get_overwrite_module_params_on_conversion",

@@ -12,7 +12,7 @@ from ._listing import listing
 from ._tensor.dtypes import default_float, to_numpy
 from ._tensor.tensor import Tensor, wrap
 from .arrays.bfloat16_dtype import cast
-from .random.generator import default_generator
+from .random import default_generator
 
 __all__ = ["SobolEngine"]
 

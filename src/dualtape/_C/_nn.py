@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor.device import device
 from .._tensor.dtypes import dtype
-from ..nn.modules._convert import parse_to
+from ..nn import modules as _modules
 
 __all__ = ["_parse_to"]
 
@@ -21,7 +21,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[device | None, dtype | None, b
     >>> dt._C._nn._parse_to("cpu", dt.float64)
     (device(type='cpu'), dualtape.float64, False, None)
     """
-    return parse_to(*args, **kwargs)
+    return _modules._convert.parse_to(*args, **kwargs)
 
 
 def __getattr__(name: str) -> Any:

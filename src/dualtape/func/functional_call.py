@@ -17,7 +17,7 @@ from ..ops import FUNCTIONS
 
 if TYPE_CHECKING:
     from .._typing import Tree
-    from ..nn.modules.module import Module
+    from ..nn import Module
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 

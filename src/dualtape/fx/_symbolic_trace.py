@@ -14,8 +14,7 @@ from typing import Any
 from warnings import warn
 
 from .._tensor.tensor import Tensor
-from ..nn import Module, Sequential
-from ..nn.parameter import Parameter
+from ..nn import Module, Parameter, Sequential
 from ..overrides.subclass import activate_overrides
 from .asserts import _assert
 from .graph import Graph
@@ -312,7 +311,8 @@ class Tracer(TracerBase):
             store(name, value)
             undo.append((lambda: drop(name)) if old is missing else (lambda: store(name, old)))
 
-        call, read = Module.__call__, Module.__getattr__
+        members: dict[str, Any] = dict(vars(Module))
+        call, read = Module.__call__, members["__getattr__"]
 
         def module_call(mod: Module, *args: Any, **kwargs: Any) -> Any:
             return self.call_module(mod, lambda *a, **k: call(mod, *a, **k), args, kwargs)

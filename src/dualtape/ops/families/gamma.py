@@ -117,7 +117,7 @@ def _mvlgamma(x: Any, p: int) -> Any:
     if p < 1:
         raise RuntimeError(f"mvlgamma: p has to be greater than or equal to 1, got {p}")
     x = x if x.dtype.kind in "fc" else x.astype(np.float64)
-    np.empty((p, *x.shape), x.dtype)  # what holds all the terms: no memory is a reason not to begin
+    np.empty((p, *x.shape), np.float32)  # what holds all the terms: no memory is a reason not to begin
     parts = [of_scipy(_lgamma)(x - 0.5 * i) for i in range(p)]
     return sum(parts[1:], parts[0]) + 0.25 * p * (p - 1) * log(pi)
 
