@@ -56,7 +56,7 @@ def log1p(z: Any) -> Any:
     near = np.logical_and(near, excess > -0.75)
     modulus = np.where(near, 0.5 * np.log1p(np.where(near, excess, 0)), np.log(np.hypot(x + 1, y)))
     broken = np.logical_or(np.isnan(x), np.isnan(y))
-    out = np.positive(z)  # laid out as a ufunc lays it out
+    out = np.asarray(np.positive(z))  # laid out as a ufunc lays it out
     out.real = np.where(broken, np.nan, modulus)
     out.imag = np.where(broken, np.nan, np.arctan2(y, x + 1))
     return out
