@@ -72,6 +72,7 @@ def _loaded_macos() -> Iterator[str]:
 
 
 def _loaded_windows() -> Iterator[str]:
+    # The attribute is there on Windows alone.
     windll: Any = ctypes.windll  # type: ignore[attr-defined,unused-ignore]
     kernel, process = windll.kernel32, windll.psapi
     kernel.GetCurrentProcess.restype = ctypes.c_void_p
